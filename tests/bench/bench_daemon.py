@@ -26,8 +26,8 @@ def counted(path):
 
 def rate(path, seconds):
     """
-    The share of the processes' own time that goes into their requests' work, which touches no memory and takes as long
-    whoever traces: their throughput, less what others on this machine do to its speed.
+    The share of the processes' CPU time spent on work without allocations, which tracing does not slow down: their
+    throughput, corrected for other load on this machine.
     """
     before = counted(path)
     time.sleep(seconds)
@@ -51,7 +51,7 @@ def cpu_of(pids):
 
 
 def memory_of(pids):
-    """Megabytes, what is shared counted once."""
+    """Megabytes; shared pages count once."""
     kb = 0
     for pid in pids:
         kb += int(re.search(r"^Pss:\s+(\d+)", open(f"/proc/{pid}/smaps_rollup").read(), re.M).group(1))
@@ -59,14 +59,14 @@ def memory_of(pids):
 
 
 def ctl(path, *words):
-    """Seconds that the daemon says it took."""
+    """Seconds that a command took according to the daemon."""
     said = subprocess.run([ALYS, "ctl", "--socket", path, *words], check=True, capture_output=True, text=True).stdout
     took = re.search(r"\((\d+) ms\)", said)
     return int(took.group(1)) / 1000 if took else None
 
 
 def end(daemon):
-    """Seconds that it takes to go when it is told to, with all that it has under probes."""
+    """Seconds that the daemon takes to stop and remove its probes."""
     begun = time.monotonic()
     daemon.terminate()
     daemon.wait(60)
@@ -103,7 +103,7 @@ def measure(folder):
 
 
 def arrival(*words):
-    """Milliseconds until the process that this begins finds itself probed."""
+    """Milliseconds from the start of a process until it is probed."""
     target = Target(program("arrive"), *words)
     time.sleep(0.5)
     took = float(target.run()[0])
@@ -122,7 +122,7 @@ def begin():
 
 
 def open_unknown(folder):
-    """A file that is new each time, so that its calibration goes on meanwhile."""
+    """Opens a new file each time, so that it has to be calibrated meanwhile."""
     copy = os.path.join(folder, f"{time.monotonic_ns()}.so")
     shutil.copy(LIBRARY, copy)
     return arrival(copy, "tc_malloc")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Who holds what in a heap of a million objects: how long the answer takes, and how long the program stands still for
-it when it is to be exact, as it says and as the program itself sees it.
+`graph` in a heap of a million objects: how long the answer takes, and with --freeze how long the program is stopped,
+as reported and as seen by the program itself.
 """
 import os
 import re
@@ -14,7 +14,7 @@ OBJECTS = 100_000 if harness.QUICK else 1_000_000
 
 
 class Holder(harness.Target):
-    """A program with a known heap (tests/prog/c_graph.c) and a thread that notes how long it did not run."""
+    """A program with a known heap (tests/prog/c_graph.c) and a thread that measures how long it was stopped."""
 
     def __init__(self):
         self.process = subprocess.Popen([os.path.join(harness.BUILD, "tests", "prog", "c_graph"), str(OBJECTS), "busy"],

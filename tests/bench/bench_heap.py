@@ -24,7 +24,7 @@ class Heap:
 
 
 def census(heap):
-    """Milliseconds of the reading, as told, and of the whole command."""
+    """Milliseconds of the reading, as reported, and of the whole command."""
     start = time.monotonic()
     done = subprocess.run([ALYS, "census", "-p", heap.pid, "-f", "json"], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)["took_ms"], (time.monotonic() - start) * 1e3

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a collection reclaimed of a million recorded objects: how long the tracer takes to know it, whether it stops the
-program for it, and how near the bytes in use come to what the program itself says.
+Liveness of a million recorded objects after a collection: how long the tracer takes, whether it stops the program, and
+how close the bytes in use are to what the program itself prints.
 """
 import json
 import re

@@ -25,8 +25,8 @@ def pairs(threads, *options):
 
 def finish_of(seconds):
     """
-    Probes of one machine do not make events as fast as they can be read. So the tracer is held while the target
-    fills a large ring, then let go and ended: from there on it reads, encodes and writes as fast as it can.
+    Probes produce events more slowly than they can be read. So the tracer is stopped while the target fills a large
+    ring, then continued and ended: it reads, encodes and writes as fast as it can.
     """
     target = Target(program("pairs"), str(seconds), "10", "1")
     recording = Recording(target.pid, "--backtrace", "none", "--ring", "1G")
@@ -40,7 +40,7 @@ def finish_of(seconds):
 
 
 def backlog():
-    """Events a second from a full ring to disk, what ending takes anyway taken off; events; lost."""
+    """(events per second from a full ring to disk, without the usual time to end; events; lost)"""
     idle = sorted(finish_of(0.01)[0] for _ in range(3))[1]
     took, events, lost = sorted(finish_of(SECONDS + 2) for _ in range(3))[1]
     return events / max(took - idle, 1e-3), events, lost

@@ -77,14 +77,14 @@ def ask(path):
 
 
 def count_json(path):
-    """To a program that only counts: a disk would be what is measured, and it is more than it should have to take."""
+    """Writes to a program that only counts bytes: writing to a disk would dominate the measurement."""
     reader = subprocess.Popen(["wc", "-c"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     seconds, memory, _ = timed(ALYS, "convert", "-q", "-f", "json", path, "-", stdout=reader.stdin)
     return seconds, memory, int(reader.communicate()[0])
 
 
 def on_screen():
-    """Seconds from the address to a page that has drawn everything, in Chromium."""
+    """Seconds from navigation until the page is completely drawn, in Chromium."""
     if missing("chromium"):
         return None
     with tempfile.TemporaryDirectory() as profile:
@@ -113,7 +113,7 @@ def judge(answers, scale, stop):
 
 
 def heaptrack():
-    """The same program under both tools, then the time until each has printed its answer."""
+    """Records the same program with both tools; returns the time until each has printed its report."""
     if missing("heaptrack"):
         return
     theirs, ours = os.path.join(OUT, "work"), os.path.join(OUT, "work.alys")

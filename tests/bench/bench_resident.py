@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--rss: the CPU time that recording its pages costs a redis that does nothing but fill 1 GB, in interleaved runs."""
+"""--rss: what recording costs a redis that fills 1 GB, in CPU time, by interleaved runs."""
 import os
 import subprocess
 
@@ -16,7 +16,7 @@ def ask(*words):
 
 
 def filled(options):
-    """CPU seconds of the redis while it fills; options: of the recording, None for no recording."""
+    """CPU seconds of redis while it fills; options: those of the recording, None without one."""
     with subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", SOCKET, "--save", "", "--enable-debug-command",
                            "yes"], stdout=subprocess.DEVNULL) as server:
         try:

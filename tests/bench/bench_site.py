@@ -25,7 +25,7 @@ ALYS = {
 
 
 def cases():
-    """Rows of the table, and the options that make them."""
+    """{row: options}"""
     rows = {UNTRACED: None, SAMPLED: ("--sample", "bytes:512k"), NONE: ("-b", "none")}
     for depth in ("addr", "name", "full"):
         for n in FRAMES:
@@ -49,7 +49,7 @@ class Site:
 
 
 def checksum(folder):
-    """Of all pages, whatever the port that they came from; and how many they are."""
+    """Checksum of all pages, independent of the port, and their number."""
     pages = sorted(os.path.join(path, name) for path, _, names in os.walk(folder) for name in names)
     total = hashlib.sha256()
     for page in pages:
@@ -70,7 +70,7 @@ def crawl(url):
 
 
 class Run:
-    """One build: crawls it under each row's options, and keeps what was said."""
+    """One build of the site: crawls it with each row's options and keeps the outputs."""
 
     def __init__(self, build):
         self.build = build

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Names for addresses: the same ones to us, llvm-symbolizer and eu-addr2line; the worker's peak memory; and how long a
-recording takes from its end to the finished file.
+Symbolization: the same addresses by alys-bpf, llvm-symbolizer and eu-addr2line; the worker's peak memory; and the time
+from the end of a recording to the finished file.
 """
 import os
 import re
@@ -25,7 +25,7 @@ def instructions(path):
 
 
 def spread(paths, most):
-    """Addresses of instructions, evenly over all of the files: {path: addresses}."""
+    """{path: addresses of instructions}, spread evenly over all files."""
     found = {path: instructions(path) for path in paths}
     step = max(1.0, sum(map(len, found.values())) / most)
     return {path: [at[int(i * step)] for i in range(int(len(at) / step))] for path, at in found.items()}
@@ -43,7 +43,7 @@ def timed(argv, text):
 
 
 class Case:
-    """The addresses of some files, and who answers how fast."""
+    """The addresses of some files, and how fast each tool answers."""
 
     def __init__(self, name, addresses, limit=None):
         self.name, self.addresses, self.limit = name, addresses, limit
@@ -60,7 +60,7 @@ class Case:
         return timed([LLVM, "--inlines"], self.text)[0]
 
     def eu(self):
-        """Once: it is slower by so much that its moods do not matter. A file at a time, as it can."""
+        """eu-addr2line, run once because it is much slower; one file at a time, as it requires."""
         seconds, self.eu_lines = 0.0, 0
         for path, at in self.addresses.items():
             took, done = timed([EU, "-i", "-f", "-C", "-e", path], "".join(f"0x{a}\n" for a in at))
@@ -110,7 +110,7 @@ def cases():
 
 
 def finish():
-    """From the last event to the finished file: what is left in the ring, all names, the end of the file."""
+    """Seconds from the last event to the finished file: the rest of the ring, all names, the end of the file."""
     target = harness.Target(harness.program("stacks"), str(EVENTS))
     recording = harness.Recording(target.pid, "--backtrace", "full")
     target.run()

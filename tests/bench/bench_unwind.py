@@ -37,7 +37,7 @@ sys.stdin.read()
 
 
 def walk():
-    """The walk's own price list, which compares with bpf_get_stack at the same depths."""
+    """Cost of walks by depth, compared with bpf_get_stack."""
     done = subprocess.run([os.path.join(BUILD, "tests/bpf/price"), os.path.join(BUILD, "tests/bpf/prog/depth")],
                           capture_output=True, text=True)
     print("\nThe price of a stack, nanoseconds added to a malloc, median of 31 rounds")
@@ -96,7 +96,7 @@ def attach_python(facts):
 
 
 def attach_server(facts):
-    """A helper process calls its collector first: whether what the probes say of it is true."""
+    """Attaching to a server, calibration in the helper process included."""
     server = subprocess.Popen([os.path.join(BUILD, "demo", "server"), "0"], stdout=subprocess.PIPE, text=True)
     server.stdout.readline()
     took = attach_to(server, facts)

@@ -16,7 +16,7 @@ ROW, LEFT, WIDTH, RIGHT, TOP = 22, 270, 420, 110, 34
 
 
 def _scale(values, log):
-    """Value to bar length; a logarithmic bar starts a little below the smallest value, so that none vanishes."""
+    """Maps values to bar lengths; a logarithmic axis starts a little below the smallest value, so that no bar vanishes."""
     high = max(values) or 1
     if not log:
         return lambda v: v / high * WIDTH
@@ -31,7 +31,7 @@ def _class(name):
 
 
 def bars(file, title, rows, unit, log=False):
-    """rows: (name, value or None). Leaves build/bench/FILE.svg."""
+    """rows: (name, value or None). Writes build/bench/FILE.svg."""
     rows = [(name, value) for name, value in rows if value is not None]
     if not rows:
         return

@@ -75,7 +75,7 @@ class Recording:
 
 
 def cpu_of(pid):
-    """Seconds of processor time that a process has taken so far, all its threads, not its children: its CPU-time clock."""
+    """CPU seconds of a process so far: all its threads, not its children."""
     return time.clock_gettime(~pid << 3 | 2)
 
 
@@ -97,7 +97,7 @@ def ledger(path):
 
 
 def interleave(cases, repetitions):
-    """cases: {name: function giving a number}. Runs them in turns, so that a slow minute hits all of them."""
+    """cases: {name: function that returns a number}. Runs them in turns, so that a slow minute affects all of them."""
     got = {name: [] for name in cases}
     for _ in range(repetitions):
         for name, run in cases.items():
@@ -106,7 +106,7 @@ def interleave(cases, repetitions):
 
 
 def verdict(figure, wanted, measured, reached):
-    """One line for a figure that somebody asked for. It is told, not asserted: machines differ in their moods."""
+    """Prints one line for a figure with a goal. It is not asserted: the machine is shared and noisy."""
     print(f"  figure: {figure}; wanted {wanted}; measured {measured}; reached: {'yes' if reached else 'NO'}")
 
 
@@ -115,7 +115,7 @@ def ratio(value, base):
 
 
 def table(title, heads, rows):
-    """Prints it, and keeps it for docs/overhead.md when this is a part of scripts/bench."""
+    """Prints a table, and saves it for docs/overhead.md when run by scripts/bench."""
     keep(title, heads, rows)
     print(f"\n{title}")
     cells = [heads] + [[str(c) for c in row] for row in rows]

@@ -14,7 +14,7 @@ class Server:
         self.url = "http://" + self.process.stdout.readline().split()[-1]
 
     def load(self, seconds, path="/page/7"):
-        """Requests a second."""
+        """Runs wrk; returns requests per second."""
         out = subprocess.run(["wrk", "-t1", "-c8", f"-d{seconds}", self.url + path], capture_output=True, text=True,
                              check=True).stdout
         return float(re.search(r"Requests/sec:\s+([\d.]+)", out).group(1))

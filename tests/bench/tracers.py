@@ -13,7 +13,7 @@ def _mapped(pid, name):
 
 
 class Tracer:
-    """A process that traces; events, bytes and losses stay None where it does not tell."""
+    """A tracing process; events, bytes and losses are None if it does not report them."""
 
     def __init__(self):
         self.events = self.lost = self.bytes = None
@@ -27,7 +27,7 @@ class Tracer:
 
 
 class Floor(Tracer):
-    """Empty programs on the sites that alys-bpf probes; Floor(pid, "refill"): on those where it samples refills."""
+    """Empty BPF programs at the sites that alys-bpf probes; Floor(pid, "refill"): at those where it samples refills."""
 
     def __init__(self, pid, *where):
         super().__init__()
@@ -54,7 +54,7 @@ interval:ms:50 {{ printf("last\\n"); }}
 
 
 class Bpftrace(Tracer):
-    """What people type: the size kept from entry to return, a stack at the return, live blocks by address."""
+    """The usual script: the size is kept from entry to return, with a stack at the return and live blocks by address."""
 
     def __init__(self, pid, library="libc.so", alloc="malloc", free="free"):
         super().__init__()
@@ -77,7 +77,7 @@ class Bpftrace(Tracer):
 
 
 class Heaptrack(Tracer):
-    """Starts the program itself, its library preloaded: what it computes, it computes mostly inside the program."""
+    """Starts the program with its library preloaded: most of its work is done inside the program."""
 
     def __init__(self, *argv):
         super().__init__()
@@ -96,7 +96,7 @@ class Heaptrack(Tracer):
 
 
 class Dhat(Tracer):
-    """The program on valgrind's synthetic CPU: there is no tracer beside it to be measured."""
+    """The program on valgrind's synthetic CPU; there is no separate tracer process."""
 
     def __init__(self, *argv):
         super().__init__()

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-`as_service.py UNIT COMMAND...` runs a command with what systemd leaves the service of this unit file: not root, these
-capabilities, these system calls, these limits. Where the user is not there it is nobody. Namespaces are not made.
+`as_service.py UNIT COMMAND...` runs a command with the user, capabilities, system calls and limits that systemd gives to
+the service of this unit file. If the user does not exist, it is nobody. Namespaces are not created.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ class Argument(ctypes.Structure):
 
 
 def settings(unit):
-    """{key: all its words}"""
+    """{key: all its values}"""
     found = {}
     for key, value in re.findall(r"^(\w+)=(.*)$", open(unit).read(), re.M):
         found.setdefault(key, []).extend(value.split())
@@ -33,7 +33,7 @@ def settings(unit):
 
 
 def calls_of(name):
-    """Names of system calls behind a set of systemd's."""
+    """Names of the system calls in one of systemd's sets."""
     if not name.startswith("@"):
         return {name}
     text = subprocess.run(["systemd-analyze", "--no-pager", "syscall-filter", name], capture_output=True, text=True, check=True).stdout
@@ -43,7 +43,7 @@ def calls_of(name):
 
 
 def allowed_calls(unit):
-    """Words behind a ~ are taken away again, to the next key: these stand last."""
+    """Values after a ~ are removed again, up to the next key; they come last."""
     words, taken = unit["SystemCallFilter"], []
     for i, word in enumerate(words):
         if word.startswith("~"):
@@ -53,7 +53,7 @@ def allowed_calls(unit):
 
 
 def bounded(unit):
-    """Calls that are allowed with some arguments only: alternatives, each (which argument, how, mask or value, value)."""
+    """System calls that are allowed with some arguments only: alternatives (argument, comparison, mask or value, value)."""
     families = [getattr(socket, name) for name in unit["RestrictAddressFamilies"]]
     return {
         "socket": [(0, EQUAL, family, 0) for family in families],

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts a Qt program and prints every text in its windows, once all are there: read_gui.py REGEX... -- PROGRAM ARGS...
+"""Starts a Qt program and prints all texts in its windows once all REGEXes match: read_gui.py REGEX... -- PROGRAM ARGS...
 
-For test_exports.py, under dbus-run-session and xvfb-run: texts come through the interface for screen readers.
+For test_exports.py, under dbus-run-session and xvfb-run: texts are read through the accessibility bus.
 """
 
 import os

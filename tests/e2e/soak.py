@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-A day of the daemon in ALYS_SOAK_SECONDS (180): servers, programs that become others, a thousand short-lived processes a
-second in every round, every face of the daemon asked, and one daemon after the other at the end. Status 0: nothing grew,
-crashed, wedged or was lost uncounted, what was told of memory and of ends was true, and nothing is left in the kernel;
-1: something did; 77: no BPF here. Its processes are those of a user that nobody else is,
-with a C library that nobody else maps: what else runs on the machine meets none of its probes.
+A day of the daemon in ALYS_SOAK_SECONDS (180): servers, programs that exec others, a thousand short-lived processes a
+second in every round, requests to all of the daemon's interfaces, and several daemons one after another at the end.
+Status 0: nothing grew, crashed, hung or was lost uncounted, reported memory and ends were true, and nothing is left in
+the kernel; 1: something failed; 77: no BPF here. Its processes run as a user of their own with a C library of their
+own, so its probes are in no other process of the machine.
 """
 import os
 import re
@@ -64,7 +64,7 @@ def family(pid):
 
 
 def entries(pids):
-    """{table: entries} of the kernel's tables that grow by themselves."""
+    """{table: entries} of the BPF maps that can grow."""
     ids = {int(n) for pid in pids for text in fdinfo(pid) for n in re.findall(r"^map_id:\s*(\d+)", text, re.M)}
     tables = [m for m in bpftool("map") if m["id"] in ids and m["type"] == "hash"]
     return {m["name"]: len(bpftool("map", "dump", "id", str(m["id"]))) for m in tables}
@@ -86,7 +86,7 @@ class Growth:
             self.series.setdefault(pid, []).append((memory, files))
 
     def figures(self, rounds):
-        """(pid, first and last memory, first and last files) of those that were there nearly all the time."""
+        """(pid, first and last memory, first and last number of files) of processes that lived nearly all the time."""
         for pid, seen in self.series.items():
             if len(seen) < rounds * 0.9:
                 continue
@@ -130,7 +130,7 @@ class Soak:
         assert self.d.ctl("snapshot", pid) and self.d.ctl("snapshot", pid, "html")
 
     def end_in_a_window(self):
-        """Who asks for what comes is answered when there is no more to come."""
+        """A request for future allocations is answered when its process has exited."""
         answers = []
         brief = Program(self.as_user(self.folder / "c_soak", "server", self.folder / "lib_plugin.so")).wait_ready()
         try:
@@ -145,7 +145,7 @@ class Soak:
         assert answers == [None], "a window outlives its process"
 
     def look_at_account(self):
-        """Memory as it is told, and those that ended, which are no fewer than they were."""
+        """Checks the reported memory, and that the count of ended processes never falls."""
         self.d.until(lambda: agrees(self.d), PATIENCE)
         self.most = max(self.most, account(self.d))
         assert self.most <= told(self.d)[1], f"{self.most} bytes are more than the limit"
@@ -154,7 +154,7 @@ class Soak:
         self.ended = ended
 
     def switch(self, pid):
-        """Off, the account of what was on, on again; one process left out and taken in."""
+        """Switches off, checks the ledger, and switches on again; removes and adds one process."""
         self.d.ctl("off")
         assert self.d.status()["probes"].startswith("0 files, 0 places, 0 links;")
         law(self.d)
@@ -207,7 +207,7 @@ class Soak:
               f"daemon: {status['processor']}")
 
     def restart(self):
-        """The next one may begin as soon as `ctl stop` returns."""
+        """The next daemon may start as soon as `ctl stop` returns."""
         self.d.log()
         self.kept = self.d.proc.pid, self.collector
         for _ in range(RESTARTS):

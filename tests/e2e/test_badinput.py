@@ -19,7 +19,7 @@ MESSAGE = re.compile(r"alys-bpf: .+\n")
 
 
 def assert_refused(done, *words, status=None):
-    """One line on stderr (beside a trace's ledger), with all the words (regular expressions) in it."""
+    """One line on stderr, apart from a trace's ledger; it contains all the regular expressions."""
     assert done.returncode > 0 if status is None else done.returncode == status, (done.returncode, done.stderr)
     text = re.sub(r"^alys-bpf: hits .*\n", "", done.stderr)
     assert MESSAGE.fullmatch(text), done.stderr
@@ -34,7 +34,7 @@ def target(started):
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A good trace, as bytes."""
+    """The bytes of an undamaged trace."""
     path = tmp_path_factory.mktemp("good") / "good.alys"
     done = alys("-o", path, "--", PROGS / "c_libc", env=STRAIGHT)
     assert done.returncode == 0, done.stderr
@@ -109,7 +109,7 @@ def test_one_of_several_processes_is_missing(target, tmp_path):
 
 @pytest.mark.bpf
 def test_not_root(target):
-    """Run from a place that nobody may enter."""
+    """Run from a directory that other users may not enter."""
     place = tempfile.mkdtemp(dir="/tmp")
     try:
         os.chmod(place, 0o777)
@@ -213,7 +213,7 @@ def test_disk_that_is_full_from_the_begin(target, tmp_path):
 
 
 def wait_until_full(trace):
-    """Free space says little: the writer may have set it aside. The file ends to grow, and not for a moment only."""
+    """Waits until the file stops growing. Free space is no sign: the writer may have reserved it."""
     sizes, end = [], time.monotonic() + TIMEOUT
     while len(sizes) < 5 or len(set(sizes[-5:])) > 1 or sizes[-1] <= 100000:
         assert time.monotonic() < end, "the disk did not fill up"

@@ -64,7 +64,7 @@ def test_readers_keep_to_what_is_stated(bomb, reader, tmp_path):
 
 
 def held_by(trace):
-    """(bytes, unpacked bytes, events), of the heads of its frames."""
+    """(bytes, unpacked bytes, events) as the frame headers state them."""
     data = trace.read_bytes()
     at, unpacked, events = struct.unpack_from("<I", data, 12)[0], 0, 0
     while at + 48 <= len(data):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Sites are held against real calls before they are believed: Debian's libraries pass, a site that is
-spoiled on purpose does not, and what cannot be tried says why and harms nobody.
+Sites are checked against real calls before they are used: those of Debian's libraries pass, one that is
+spoiled on purpose does not, and a library that cannot be tried says why, without harm.
 """
 
 import re
@@ -69,7 +69,7 @@ def test_library_of_another_libc_says_why(tmp_path):
 
 
 def test_library_gets_no_rights(tmp_path):
-    """Its constructor ends the helper when it finds anything of root's."""
+    """The library's constructor ends the helper if it still has any privilege of root."""
     library = own_library(tmp_path, 'if (!geteuid() || !getuid() || !setuid(0) || !setgid(0) || '
                           'open("/etc/shadow", O_RDONLY) >= 0 || '
                           'socket(AF_INET, SOCK_STREAM, 0) >= 0 || fork() >= 0 || kill(getppid(), 0) == 0 || '
@@ -120,7 +120,7 @@ def test_sampling_at_refills_is_tried_at_calls(started, tmp_path):
 
 
 def trial(started, how, *words):
-    """What the sites of a program that brings its collector along, spoiled or not, say of its calls."""
+    """A trial of a program with a statically linked collector, with correct or spoiled sites."""
     program = started.program("alloc.staticgc").wait_ready()
     case = subprocess.Popen([CASE, PROGS / "alloc.staticgc", how, str(program.pid), *words], stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -148,7 +148,7 @@ def test_a_trial_catches_a_wrong_site(started, how):
 
 @pytest.mark.parametrize("how", ["good", "register", "lists"])
 def test_no_call_is_lost_when_a_trial_ends(started, how):
-    """Whichever exits win: what was begun under the others is ended, and what comes later too."""
+    """Whichever exits are chosen, calls that began under the others are paired, and so are later ones."""
     agreed, wrong, hits, recorded, lost = trial(started, how, "end")
     assert (wrong == 0) == (how == "good")
     assert hits > 10000 and lost == 0
@@ -170,7 +170,7 @@ def test_an_executable_is_tried_in_the_first_calls(started, tmp_path):
 
 @pytest.mark.parametrize("args", [("-s", "bytes:64k", "--sample-at", "call"), ("-s", "bytes:64k")], ids=["call", "refill"])
 def test_a_trial_ends_however_few_calls_are_sampled(started, tmp_path, args):
-    """And it is about the calls that are seen: sampled at refills, nothing is probed where each call returns."""
+    """A trial counts only calls that are seen: with sampling at refills, returns of single calls are not probed."""
     program = started.program("alloc.staticgc").wait_ready()
     tracer = started.tracer("-p", program.pid, *args, "-o", tmp_path / "t.alys").recording()
     truth = program.go().truths()[0]["sites"]
@@ -184,7 +184,7 @@ def test_a_trial_ends_however_few_calls_are_sampled(started, tmp_path, args):
 
 
 def breakpoints(pid, path):
-    """How many bytes of a file's code the kernel has patched in a process."""
+    """The number of bytes of a file's code that the kernel has patched in a process."""
     with open(f"/proc/{pid}/mem", "rb", 0) as mem, open(path, "rb") as file:
         for line in open(f"/proc/{pid}/maps"):
             span, rights, offset, *_ = line.split()

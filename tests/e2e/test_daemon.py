@@ -334,7 +334,7 @@ def workers_of(collector):
 
 
 def kill_workers_while(asking, collector):
-    """How many."""
+    """How many were killed."""
     killed, end = 0, time.monotonic() + TIMEOUT
     while asking.poll() is None and time.monotonic() < end:
         for pid in workers_of(collector):
@@ -397,7 +397,7 @@ def test_overhead_is_bounded(started, daemon):
 
 
 def test_a_slow_reader_is_told_of(started, daemon):
-    """A reader that falls behind samples less until it has caught up; the status says so."""
+    """If the reader falls behind, fewer calls are sampled until it has caught up; the status says so."""
     program = started.program("c_busy").wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:256", "--ring", "64k")
     d.until(lambda: program.pid in d.status()["table"])
@@ -542,7 +542,7 @@ def servers(tmp_path):
 
 
 def test_servers_side_by_side(started, daemon, servers):
-    """All at once under --all, for a short while: each is seen, and each answers before, meanwhile and after."""
+    """All servers at once under --all: each is recorded, and each answers requests before, during and after."""
     crystal = started.server()
     d = daemon("--all", "--sample", "bytes:64k")
     staying = subprocess.Popen(servers.stays, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

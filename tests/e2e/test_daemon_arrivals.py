@@ -48,7 +48,7 @@ while sys.stdin.readline() == "more\\n":
 
 
 def test_library_that_stops_its_helper(started, daemon, tmp_path):
-    """It is under probes before the helper that tries it is given up, and so is what comes after it."""
+    """It is probed before the helper that tries it is given up, and so are libraries that are loaded after it."""
     library = own_library(tmp_path, 'if (!getenv("HOME")) for (;;) pause()')
     program = started.program("/usr/bin/python3", "-c", OPENER, library).wait_ready()
     d = daemon("-p", program.pid, "--sample", "bytes:1")

@@ -154,7 +154,7 @@ def test_last_profiles_do_not_pile_up(started, daemon, tmp_path):
 
 
 def told_by_file(path, may_be_short=False):
-    """How much a trace holds, after its account was found to add up and its stacks to have names."""
+    """The bytes in a trace, after checking that its ledger adds up and that its stacks have names."""
     info = alys("info", path)
     assert info.returncode == 0, info.stderr
     text = info.stdout
@@ -298,7 +298,7 @@ def test_trace_of_a_storm(started, daemon, group, tmp_path):
 
 
 def test_files_change_nowhere_else(daemon, tmp_path):
-    """That the fence holds is the unit test's; here it is up, and traces pass."""
+    """The unit test checks the sandbox itself; here it is active, and traces are still written."""
     program = subprocess.Popen(["sleep", "1000"])
     try:
         d = daemon("-p", program.pid, "--profile-dir", tmp_path / "p", "--profile-format", "alys", "--every", "1h")
@@ -374,7 +374,7 @@ def test_full_disk(started, daemon, tmp_path):
 
 @pytest.fixture
 def starving():
-    """A program that takes more memory than its control group has, when told to."""
+    """A program that on request allocates more memory than its control group has."""
     limit = next((p for p in (Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")) if (p / "cgroup.procs").exists()), None)
     group = limit / f"alys-oom-{os.getpid()}" if limit else None
     try:

@@ -92,7 +92,7 @@ while not select.select([0], [], [], 0.01)[0]:
 
 
 def test_who_lived_too_short_for_a_profile_is_counted(started, daemon, tmp_path):
-    """Each process with samples leaves a last profile or is counted; crashed ones leave one however short they lived."""
+    """Each process with samples leaves a last profile or is counted. Crashed ones leave one, however short-lived."""
     program, folder = tmp_path / "brief", tmp_path / "p"
     shutil.copy(PYTHON, program)
     d = daemon("--exe", program, "--sample", "bytes:1k", "--profile-dir", folder, "--every", "1h")
@@ -125,7 +125,7 @@ os.execv(sys.argv[1], [sys.argv[1], "-S", "-c", "kept = [bytearray(3000) for _ i
 
 
 def test_who_becomes_another_program_is_left(started, daemon, tmp_path):
-    """It has not ended: by its name it is none of those that are wanted any more."""
+    """After exec the process has not ended, but by its new name it is not a target any more."""
     for name in ("wanted", "unwanted"):
         shutil.copy(PYTHON, tmp_path / name)
     target = started.program(tmp_path / "wanted", "-S", "-c", BECOMES, tmp_path / "unwanted").wait_ready()
@@ -159,7 +159,7 @@ def successor(started):
 
 
 def test_a_number_is_no_process(started, daemon, successor):
-    """Another process that has come to the number of one that was named, while tracing was off and while it was on."""
+    """A pid that was named may be reused by another process, while tracing is off or on: that one is not traced."""
     first = started.program("c_busy").wait_ready().go()
     d = daemon("-p", first.pid, "--sample", "bytes:4k")
     d.until(lambda: first.pid in d.status()["table"])

@@ -17,7 +17,7 @@ LONG = 120
 
 
 class Copies:
-    """Programs that nobody has seen before, running."""
+    """Running programs, each a new file."""
 
     def __init__(self, folder, names):
         self.paths = [folder / name for name in names]
@@ -35,7 +35,7 @@ class Copies:
 
 
 def test_more_files_than_places(daemon, tmp_path):
-    """Each of these has an allocator; together they want more places than the kernel's tables have."""
+    """Each of these files has an allocator; together they need more entries than the kernel's tables have."""
     folder = tmp_path / "own"
     folder.mkdir()
     d = daemon("--exe", f"{folder}/*", "--sample", "bytes:4k", "--follow")
@@ -51,7 +51,7 @@ def test_more_files_than_places(daemon, tmp_path):
 
 
 def test_a_program_written_anew_in_its_place(daemon, tmp_path, started):
-    """As cp does: the same file, other instructions. Probes for the old ones must not be put into these."""
+    """As cp does: the same inode, other instructions. Probes for the old ones must not go into the new ones."""
     path = tmp_path / "prog"
     d = daemon("--exe", path, "--sample", "bytes:4k", "--follow")
     shutil.copy(PROGS / "c_own", path)
@@ -81,7 +81,7 @@ def recorded(server, pid):
 
 
 def test_no_stack_is_forgotten_under_its_events(started, served):
-    """Events of a stack that nobody has seen for long wait in the ring while dead processes are forgotten, and it with them."""
+    """Events of an old stack wait in the ring while stacks of exited processes are dropped: theirs must be kept."""
     one = started.program("c_rare").wait_ready()
     server = served("--exe", PROGS / "c_rare", "--sample", "bytes:1", "--idle-stacks", "1s", "--max-memory", "1G")
     note = lambda name: metrics(server).get(f'alys_note{{name="{name}"}}', 0)

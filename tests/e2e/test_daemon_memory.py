@@ -29,7 +29,7 @@ def refused(*words):
 
 
 def little(wanted, *words):
-    """A limit in MiB that is small and still enough here: each processor that there may be has its part of the kernel's tables."""
+    """A small limit in MiB that is still enough here: each possible processor has its share of the kernel's tables."""
     return max(wanted, refused(*words)[1])
 
 
@@ -118,7 +118,7 @@ def test_many_small_libraries(started, daemon, tmp_path, limit):
 
 
 def test_more_libraries_than_there_is_room_for(started, daemon, tmp_path):
-    """An allocator does not wait for them; those that come when memory is short stay closed, which is told."""
+    """Libraries that come when memory is short are not read, which is reported. An allocator among them is still probed."""
     folders = [tmp_path / "first", tmp_path / "second"]
     for folder in folders:
         folder.mkdir()
@@ -172,7 +172,7 @@ def test_the_note_goes_with_the_pressure(started, daemon):
 
 
 def used_up(d):
-    """Some was refused, and some was let go."""
+    """Some memory was refused, and some was released."""
     refused, thinned = (int(n) for n in re.search(r"refused (\d+), .*thinned (\d+) times", d.status()["bounds"]).groups())
     return refused > 1000 and thinned
 
@@ -181,7 +181,7 @@ LOST = re.compile(r"estimates are too low, and their errors do not tell it: up t
 
 
 def live_of(d, pid, folder):
-    """Blocks in use by a profile, and the share of the samples that it says were lost."""
+    """Blocks in use according to a profile, and the share of samples that it reports as lost."""
     path = folder / f"{pid}.pb.gz"
     path.write_bytes(d.ctl("snapshot", pid))
     said = LOST.search(pprof("-comments", path))
@@ -204,8 +204,8 @@ def test_what_was_lost_is_said_beside_the_estimates(started, daemon, tmp_path):
 
 def test_memory_is_bounded(started, daemon, group, tmp_path):
     """
-    More stacks, blocks and processes than fit, and profiles asked for all the while: fewer samples, then fewer blocks,
-    then no new stacks, all of it told, and at no moment more than the limit.
+    More stacks, blocks and processes than fit, with profiles requested all the time: first fewer samples, then fewer
+    blocks, then no new stacks. All of it is reported, and memory never exceeds the limit.
     """
     limit = 256
     # At a pace that is not beyond what a reader can follow: what is lost then is no matter of memory.

@@ -76,7 +76,7 @@ def test_without_this_one_nothing_starts(secret, public, state, missing):
 
 @pytest.mark.parametrize("words", [["-p", "1", "-o", "t.alys"], ["daemon", "-p", "1", "--socket", "s"]])
 def test_in_a_process_namespace_of_its_own(tmp_path, words):
-    """The kernel's numbers are not those that it sees there: all would be lost."""
+    """In a PID namespace it sees other pids than the kernel records, so every event would be lost: refused."""
     done = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", ALYS, *words], capture_output=True, text=True,
                           timeout=TIMEOUT, cwd=tmp_path, stdin=subprocess.DEVNULL)
     assert done.returncode == 1 and "process namespace" in done.stderr and done.stderr.count("\n") == 1, done.stderr

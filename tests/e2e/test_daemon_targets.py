@@ -41,14 +41,14 @@ def is_probed(program, name):
 
 
 def joining(group, program):
-    """What puts only itself into the control group, and becomes the program there."""
+    """A command that moves only itself into the control group and then execs the program."""
     return "/bin/sh", "-c", f"echo $$ > {group}/cgroup.procs && exec {program}"
 
 
 # --- chosen ----------------------------------------------------------------------------------------
 
 def lonely_user():
-    """One that has a name, and no process."""
+    """A user who has no process."""
     busy = set(subprocess.run(["ps", "-eo", "ruid="], capture_output=True, text=True, check=True).stdout.split())
     return next(p for p in pwd.getpwall() if str(p.pw_uid) not in busy)
 
@@ -78,7 +78,7 @@ def test_nobody_yet(started, daemon, tmp_path):
 
 
 def test_heap_without_a_sample_is_below_something(started, daemon):
-    """All that it allocates is freed at once: 0 B is what was sampled, not what is there."""
+    """Everything is freed at once: 0 B is what was sampled, not what is in use, so a bound is stated."""
     busy = started.program("c_busy").wait_ready()
     d = daemon("-p", busy.pid, "--sample", "bytes:1M")
     busy.go()
@@ -105,7 +105,7 @@ def test_translators_outlive_a_daemon_that_watches_all(started, daemon, when):
 
 
 def test_who_ends_before_its_own_probes_are_there(started, daemon, tmp_path):
-    """Hundreds end, or become other programs, while these are asked for: nothing is refused to anybody."""
+    """Hundreds of processes exit or exec while their probes are being attached: nothing is refused because of them."""
     path = copy("c_soak", tmp_path / "c_nursery")
     d = daemon("--exe", path, "--sample", "bytes:4k")
     nursery = started.program(path, "nursery", 500).wait_ready()
@@ -123,7 +123,7 @@ def test_who_ends_before_its_own_probes_are_there(started, daemon, tmp_path):
 
 
 def test_by_a_link_to_the_program(started, daemon, tmp_path):
-    """Which the kernel does not call so: as /bin/sh on most machines."""
+    """The kernel knows the program by another path, as /bin/sh on most machines."""
     path = copy("c_busy", tmp_path / "c_own_name")
     (tmp_path / "link").symlink_to(path)
     program = started.program(path).wait_ready().go()
@@ -175,7 +175,7 @@ def containers(overlays):
 
 @pytest.mark.parametrize("how_chosen", ["cgroup", "exe"])
 def test_containers_of_one_image(group, containers, started, daemon, how_chosen):
-    """Their program is one file to the kernel, whatever device each sees it on: a call is a call once."""
+    """Their program is one file to the kernel, whatever device each container sees: a call is counted once."""
     d = daemon(*{"cgroup": ("--cgroup", group), "exe": ("--exe", "*/c_static")}[how_chosen], "--sample", "bytes:1")
     programs = [started.program(*joining(group, folder / "c_static")).wait_ready() for folder in containers]
     d.until(lambda: d.traced() == 3 and all(is_probed(p, "c_static") for p in programs))
@@ -188,7 +188,7 @@ def test_containers_of_one_image(group, containers, started, daemon, how_chosen)
 
 
 def test_samples_in_containers_of_one_image(group, containers, started, daemon):
-    """Of refills each probe tells by itself: twice the probes would be twice the bytes."""
+    """Each probe reports refills by itself: two probes would count the bytes twice."""
     d = daemon("--cgroup", group, "--sample", "bytes:4k")
     programs = [started.program(*joining(group, f"env LD_LIBRARY_PATH={folder} {folder}/c_gcfixed blocks")).wait_ready()
                 for folder in containers]
@@ -203,7 +203,7 @@ def test_samples_in_containers_of_one_image(group, containers, started, daemon):
 
 
 def test_a_container_that_ends_leaves_the_others(group, containers, started, daemon):
-    """Nobody has its name of the file any more: the probes under it are another's as well."""
+    """The file's path in the ended container is gone, but its probes serve another container as well."""
     d = daemon("--cgroup", group, "--sample", "bytes:1")
     first, second = (started.program(*joining(group, folder / "c_static")).wait_ready() for folder in containers[1:])
     d.until(lambda: d.traced() == 2 and d.status()["probes"].startswith("2 files"))
@@ -244,7 +244,7 @@ def test_files_are_examined_once(started, daemon, tmp_path, more):
 
 
 def test_very_many_processes(started, daemon, tmp_path):
-    """Links of their own would take the kernel long to take away: they share some then, and others are left out as ever."""
+    """The kernel would take long to remove links per process, so they share links. Other processes are still left out."""
     shutil.copy("/bin/sleep", tmp_path / "w_sleep")
     idle = [subprocess.Popen([tmp_path / "w_sleep", "10000"]) for _ in range(140)]
     try:
@@ -268,7 +268,7 @@ def test_very_many_processes(started, daemon, tmp_path):
 
 
 def test_many_that_come_one_by_one(daemon, tmp_path):
-    """They have links of their own until tracing is switched on anew, which is told."""
+    """They have their own links until tracing is switched on again, which the status says."""
     shutil.copy("/bin/sleep", tmp_path / "w_sleep")
     d = daemon("--exe", tmp_path / "w_sleep")
     idle = [subprocess.Popen([tmp_path / "w_sleep", "10000"]) for _ in range(140)]
@@ -292,7 +292,7 @@ def attached(d, name):
 
 
 def test_a_process_that_is_wanted_again(started, daemon, tmp_path):
-    """As another program it is left alone. Its old probes are gone before new ones come, or each call would be two."""
+    """While it runs another program it is not traced. Old probes are gone before new ones come, or calls would count twice."""
     for name, program in (("w_first", "/bin/sh"), ("not_wanted", "/bin/sh"), ("w_last", PROGS / "c_libc")):
         shutil.copy(program, tmp_path / name)
     script = f"echo ready; read x; exec {tmp_path}/not_wanted -c 'echo not; read x; exec {tmp_path}/w_last'"
@@ -316,7 +316,7 @@ def test_a_process_that_is_wanted_again(started, daemon, tmp_path):
 
 
 def test_a_file_that_is_used_again(group, started, daemon):
-    """Nobody has it for a while and its probes go; while they are going somebody has it again."""
+    """A file that is unused for a while loses its probes; while they are removed, a process maps it again."""
     d = daemon("--cgroup", group, "--sample", "bytes:1")
     for _ in range(2):
         program = started.program(*joining(group, PROGS / "c_static")).wait_ready()
@@ -337,7 +337,7 @@ def test_a_file_that_is_used_again(group, started, daemon):
 @pytest.mark.parametrize("words, said", [("user nobody-of-this-name", "no such user"), ("listen {port}", "{port}"), ("", "nothing to trace"),
                                          ("profile-dir /proc/none", "--profile-dir /proc/none")])
 def test_reload_of_what_cannot_be_used(started, daemon, tmp_path, words, said):
-    """Errors in options that show only in use: the daemon continues with the previous ones."""
+    """Options whose errors show only in use: the daemon continues with the previous ones."""
     program = started.program("c_busy").wait_ready().go()
     config = tmp_path / "conf"
     config.write_text(f"pid {program.pid}\nsample bytes:4k\n")
@@ -391,7 +391,7 @@ sys.stdin.read()
 
 
 def test_strangers_that_say_nothing(daemon, public):
-    """All the places there are: whoever may do everything gets one of them at once."""
+    """Silent connections take all places. An administrator still gets one at once."""
     d = daemon("--off", place=public.folder)
     strangers = subprocess.Popen([*NOBODY, "/usr/bin/python3", "-c", SILENT, d.socket], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
@@ -405,7 +405,7 @@ def test_strangers_that_say_nothing(daemon, public):
 
 
 def test_a_target_that_stands_still(started, daemon):
-    """It can be watched and left; what was stopped is stopped, and none but itself goes on."""
+    """A stopped process can be attached to and detached from. It stays stopped."""
     program = started.program("c_busy").wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:4k")
     d.until(lambda: program.pid in d.status()["table"])
@@ -421,7 +421,7 @@ def test_a_target_that_stands_still(started, daemon):
 
 
 def test_losses_of_a_process_name_the_function(daemon, started):
-    """As the sum of all processes does: what entered malloc and left by a way that nobody can follow."""
+    """A process' ledger names the function, as the total does: calls that entered malloc and left in a way that was not seen."""
     target = started.program("c_strange", "away").wait_ready()
     d = daemon("-p", target.pid, "--sample", "bytes:1")
     target.go()

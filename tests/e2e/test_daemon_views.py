@@ -27,7 +27,7 @@ def total(found, prefix):
 
 
 def test_the_list_has_the_size_that_the_kernel_says(growing, served):
-    """RSS and since when, of a process that is traced by a real daemon."""
+    """RSS and start time of a traced process."""
     target = growing()
     server = served("-p", target.pid)
 
@@ -80,7 +80,7 @@ def test_deltas_add_up(growing, served, tmp_path):
 
 
 def test_scrapers_find_what_they_want(growing, served):
-    """Requests per process as by Parca and Alloy: profiles have the time of the request, and timed ones run in parallel."""
+    """Requests per process, as Parca and Alloy send them: profiles have the time of the request, and timed ones run in parallel."""
     targets = [growing(), growing()]
     server = served(*(word for t in targets for word in ("-p", t.pid)))
     series = {str(t.pid) for t in targets}
@@ -164,7 +164,7 @@ def test_metrics_hold_the_law(growing, served):
 
 
 def test_losses_are_those_of_their_processes(started, served, tmp_path):
-    """Too small a ring: what each process lost is told of it, by every face, and the parts make the whole."""
+    """With a ring that is too small, every output has each process' own losses, and they add up to the total."""
     need("go")
     targets = [started.program("c_busy").wait_ready().go() for _ in range(2)]
     server = served("--ring", "4k", "--sample", "bytes:16", *(w for t in targets for w in ("-p", t.pid)))
@@ -190,7 +190,7 @@ def test_losses_are_those_of_their_processes(started, served, tmp_path):
 
 
 def test_stacks_that_hold_nothing_are_forgotten(started, served, tmp_path):
-    """In a process that lives on, so that its thousandth request costs no more memory than its first."""
+    """Also in a process that lives on: its thousandth request must cost no more memory than its first."""
     need("go")
     target = started.program("c_stacks").wait_ready().go()
     server = served("-p", target.pid, "--sample", "bytes:1", "--idle-stacks", "2s")
@@ -319,7 +319,7 @@ def test_a_port_in_use(served, tmp_path):
 
 
 def test_what_is_lost_explains_itself(started, served):
-    """The page says by which stage and of whom, without a script; all of it is what the ledger has lost."""
+    """The page names stages and processes, without a script; the sum is what the ledger has lost."""
     target = started.program("c_busy").wait_ready().go()
     server = served("--ring", "4k", "--sample", "bytes:16", "-p", target.pid)
     wait_for(lambda: metrics(server).get(f'alys_target_lost_total{{pid="{target.pid}",comm="c_busy"}}', 0) > 100)
@@ -336,7 +336,7 @@ def test_what_is_lost_explains_itself(started, served):
 
 
 def test_metrics_of_profiles_and_of_time(started, served, tmp_path):
-    """What was written, what failed, what lies there now, and for how much of the time anything was seen."""
+    """Profiles written, failed and present, and the share of time that was covered."""
     target = started.program("c_grow").wait_ready().go()
     folder = tmp_path / "profiles"
     server = served("-p", target.pid, "--profile-dir", folder, "--every", "1h")

@@ -29,7 +29,7 @@ def transcripts(page):
 
 
 def form(line):
-    """What does not depend on how much there was: numbers and the width of columns go."""
+    """The text without what depends on quantities: numbers and the width of columns."""
     line = re.sub(r"0x[0-9a-f]+|[+-]?\d[\d,.]*", "N", line)
     return " ".join(re.sub(r"-{2,}:?", "--", line).split())
 
@@ -56,7 +56,7 @@ def recording_of_server(out):
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory):
-    """objects.alys, server.alys and heap.alys as the documentation makes them, and our programs on the PATH."""
+    """objects.alys, server.alys and heap.alys, recorded as in the documentation, and the demo programs on the PATH."""
     folder = tmp_path_factory.mktemp("docs")
     (folder / "build").symlink_to(BUILD)
     (folder / "bin").mkdir()

@@ -19,7 +19,7 @@ def prices(text):
 
 @pytest.mark.bpf
 def test_prices_are_measured():
-    """Here and now: each kind of probe has its figure."""
+    """Each kind of probe has a figure measured on this machine."""
     done = alys("doctor")
     assert done.returncode == 0, done
     assert all(price > 0 for price in prices(done.stdout).values()), done.stdout

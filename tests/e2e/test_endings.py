@@ -36,7 +36,7 @@ def test_in_the_last_profile(started, daemon, tmp_path, how):
 
 
 def test_many_ends_are_counted(tmp_path):
-    """Some lines, and how all others ended."""
+    """`info` lists some processes and counts how the others ended."""
     done = alys("--follow", "-o", tmp_path / "t.alys", "--", "/bin/bash", "-c",
                 "for i in {1..40}; do /bin/true; done; for i in 1 2 3; do (ulimit -c 0; kill -ABRT $BASHPID); done; exit 0")
     assert done.returncode == 0, done.stderr

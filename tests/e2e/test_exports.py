@@ -109,7 +109,7 @@ def test_heaptrack_folds_the_same_stacks(sink, tmp_path):
 
 
 def test_heaptrack_gui_opens_heaptrack(sink, tmp_path):
-    """What stands in its window is read as a screen reader would. Where its bus did not come up, on another one."""
+    """Its window is read through the accessibility bus; a new one is started if the bus did not come up."""
     need("heaptrack_gui", "dbus-run-session", "xvfb-run")
     if subprocess.run(["/usr/bin/python3", "-c", "import gi; gi.require_version('Atspi', '2.0')"], capture_output=True).returncode:
         pytest.skip("gir1.2-atspi-2.0 is not installed")
@@ -162,7 +162,7 @@ def test_json_keeps_its_schema(sink, tmp_path):
 
 @pytest.mark.parametrize("name", ["shop", "fleet"])
 def test_json_shapes_say_the_same(sink, name):
-    """One array, as many lines, a table of stacks before the events, a line before a stack's first event."""
+    """json, jsonl, and both with --stacks once, hold the same events."""
     whole = json.loads((sink / f"{name}.json").read_text())
     assert lines_of(sink / f"{name}.jsonl") == whole
     once = json.loads((sink / f"{name}-once.json").read_text())
@@ -190,7 +190,7 @@ def test_speedscope_keeps_its_schema(sink):
 
 
 def test_speedscope_opens_it(sink, tmp_path):
-    """Its own page, loaded as its command line does: from a script beside, without a server."""
+    """speedscope's page opens it from a script in the same folder, without a server, as its command line does."""
     index = modules() / "speedscope" / "dist" / "release" / "index.html"
     local = tmp_path / "profile.js"
     text = base64.b64encode((sink / "shop.speedscope.json").read_bytes()).decode()

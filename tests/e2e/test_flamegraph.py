@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of -f flamegraph on its own in a browser: tests/golden/sink has those of the scripted recordings. No root needed."""
+"""The SVG of -f flamegraph in a browser; the files are the goldens in tests/golden/sink. No root needed."""
 
 import re
 
@@ -44,7 +44,7 @@ def test_the_picture_follows_the_window(tmp_path):
 
 
 def test_without_a_script_it_still_fits(tmp_path):
-    """As pictures in pages and viewers show it."""
+    """As image viewers and pages that embed it show it."""
     page = tmp_path / "page.html"
     page.write_text(f'<!doctype html><body style="margin:0"><img src="file://{PICTURES}/shop.svg" style="max-width:100%">')
     seen = drive(tmp_path, f"file://{page}", """

@@ -159,7 +159,7 @@ def test_svg_is_well_formed(name):
 
 
 def browse(path, fragment="", script="", tmp_path=None):
-    """The page's DOM after its script ran and, appended to it, ours."""
+    """The page's DOM after its script and then ours ran."""
     need("chromium")
     if script:
         text = path.read_text().replace("</svg>\n", f"<script><![CDATA[{script}]]></script></svg>\n")

@@ -82,7 +82,7 @@ int main() { auto t = shop::work(4); t.h.resume(); t.h.resume(); t.h.destroy(); 
 
 
 def stacks_of(trace, folder):
-    """Innermost first, without the allocator; by size."""
+    """{size: stack, innermost frame first, without the allocator's}"""
     assert_law(trace)
     found = {}
     for e in events_of(trace, folder):
@@ -113,7 +113,7 @@ def test_signals_of_musl(tmp_path, flags):
 
 
 def test_constructors(tmp_path, started):
-    """The loader's own begin has no unwind rows; behind it there is nothing."""
+    """The dynamic linker's entry point has no unwind rows and is the outermost frame."""
     library = build(tmp_path, CONSTRUCTOR, "gcc", "-O2", "-g", "-shared", "-fPIC", name="libfirst.so")
     program = build(tmp_path, "int main(void) { return 0; }", "gcc", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{tmp_path}")
     target = started.program(program).wait_ready()

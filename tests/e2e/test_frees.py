@@ -91,7 +91,7 @@ def test_forked_child_frees_its_parents_blocks(started, tmp_path, start):
 
 
 def test_children_that_execute_free_nothing_of_ours(tmp_path):
-    """fork and vfork with exec, as shells and posix_spawn do it."""
+    """A child between fork or vfork and exec, as in shells and posix_spawn, frees its own copy only."""
     done = alys("--follow", "-o", tmp_path / "t.alys", "--", "/bin/bash", "-c",
                 "for i in 1 2 3; do /bin/true; (/bin/echo $i); done; python3 -c 'import os; os.posix_spawn(\"/bin/true\", [\"true\"], {})'")
     assert done.returncode == 0, done.stderr

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The object graph of collected heaps, from outside: MemProf's documented examples in programs built without any
-profiler, a C program whose every edge is known, and what must never happen to a process that is frozen for it.
+The object graph of collected heaps, read from outside: MemProf's documented examples in programs built without a
+profiler, a C program whose edges are all known, and what must never happen to a process that is frozen for it.
 """
 import json
 import os
@@ -42,7 +42,7 @@ def ask(*args):
 
 
 def numbered(graph):
-    """Addresses by the order in which they appear: equal for graphs of equal shape and order."""
+    """Addresses replaced by their order of appearance, so that graphs of equal shape and order are equal."""
     seen = {}
     return re.sub(r"0x[0-9a-f]+", lambda m: seen.setdefault(m[0], f"#{len(seen)}"), graph)
 
@@ -61,7 +61,7 @@ def programs():
 
 
 def told(program):
-    """What it says lives where, up to "ready": {name: [addresses]}."""
+    """The addresses that the program prints before "ready": {name: [addresses]}."""
     found = {}
     while (line := program.line()) != "ready":
         name, address = line.rsplit(" ", 1)
@@ -101,7 +101,7 @@ def test_documented_graph(programs, variant, freeze):
 
 
 def test_stripped(programs, tmp_path):
-    """The collector within a program that has no names left but those it exports."""
+    """A collector linked into a program that has no symbols but the exported ones."""
     bare = tmp_path / "bare"
     subprocess.run(["strip", "-o", bare, PROGS / "graph.staticgc"], check=True)
     program = programs(bare, FOOS="10")
@@ -111,7 +111,7 @@ def test_stripped(programs, tmp_path):
 
 
 def test_threads_that_run_and_collect(programs):
-    """Four threads switch fibers and allocate garbage all the time; what is asked for is found each time."""
+    """Four threads switch fibers and allocate garbage all the time; the path is found each time."""
     program, _, types = crystal(programs, "mt", FOOS="2000", SPIN="1")
     for freeze in ((), ("--freeze",)) * 3:
         args = ("graph", "-p", program.pid, "--type-ids", types, "--fields", FIELDS, *freeze)
@@ -163,7 +163,7 @@ def test_limit_0_is_unlimited(programs):
 
 
 def test_levels_0_is_unlimited(programs):
-    """The first of a chain of twenty, of which each holds the next two: ten steps are the shortest way, not nineteen."""
+    """In a chain of twenty objects, each refers to the next two: the shortest path has ten steps, not nineteen."""
     program = programs("c_graph", "20")
     first = told(program)["chain0"][0]
 
@@ -180,7 +180,7 @@ def test_levels_0_is_unlimited(programs):
 @pytest.mark.parametrize("freeze", [(), ("--freeze",)])
 @pytest.mark.parametrize("name", ["c_markers", "c_markers_static"])
 def test_marker_threads_are_no_roots(programs, tmp_path, name, verb, freeze):
-    """On their stacks lies what they marked last, and is dropped now; a thread of the program's may be called like them."""
+    """Marker threads' stacks still hold objects that are unreachable now. A thread of the program may have the same name."""
     program = programs(name, GC_MARKERS="4")
     said = {name: value for name, value in (line.split() for line in iter(program.line, "ready"))}
     names = {path.parent.name: path.read_text().strip() for path in Path(f"/proc/{program.pid}/task").glob("*/comm")}
@@ -202,8 +202,8 @@ def test_marker_threads_are_no_roots(programs, tmp_path, name, verb, freeze):
 @pytest.mark.parametrize("verb", ["graph", "dump"])
 def test_a_collector_inside_the_program_changes_no_count(programs, tmp_path, verb):
     """
-    Its variables lie among the program's: no free slot that only its lists hold is live, and nothing of the program's is dead.
-    Where they have no names a stale word of them may hold one, which is said.
+    The collector's variables lie among the program's. Free slots in its lists must not be live, and the program's objects
+    must not be dead. Without symbols a stale word among them may keep a free slot, which the output says.
     """
     counts = []
     bare = tmp_path / "bare"
@@ -229,7 +229,7 @@ def test_a_collector_inside_the_program_changes_no_count(programs, tmp_path, ver
 
 
 def test_many_types_of_one_name(programs, tmp_path):
-    """The last part of a name is enough, however many types it means."""
+    """The last part of a name selects all types that end in it."""
     program, _, types = crystal(programs, "debug", FOOS="30")
     foo = int(re.search(r"\{\d+ - (\d+)\}: Foo$", types.read_text(), re.M)[1])
     ids = [n for n in range(10000, 10300)] + [foo]
@@ -256,7 +256,7 @@ def test_counts_and_sizes(programs):
 
 
 def test_reached_is_what_the_collector_marks(programs):
-    """Right after a collection, marking anew finds the same objects: our roots are the collector's."""
+    """Right after a collection, what is reachable equals what the collector marked: the roots are the same."""
     program, _, types = crystal(programs, "debug", FOOS="5000")
     assert obey(program, "truncate") == "done"
     args = ("graph", "-p", program.pid, "--type-ids", types, "--freeze", "--show", "counts")
@@ -319,7 +319,7 @@ def test_dot_is_read_by_graphviz_rules(programs):
 # --- frozen -------------------------------------------------------------------------------------------
 
 def states(pid):
-    """One letter a thread: t = held by a tracer."""
+    """The state letter of each thread: t = stopped by a tracer."""
     found = []
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
@@ -377,7 +377,7 @@ def test_frozen_time_is_told_and_short(programs):
 
 
 def test_nothing_is_written_and_nobody_stopped_unasked(programs, tmp_path):
-    """By what the kernel is asked for."""
+    """Judged by the system calls of alys-bpf."""
     program = programs("c_graph", "1000")
     top = hex(told(program)["top"][0])
     held = {"SEIZE", "INTERRUPT", "GETREGS", "GETSIGINFO", "DETACH"}
@@ -396,7 +396,7 @@ def test_nothing_is_written_and_nobody_stopped_unasked(programs, tmp_path):
 
 
 def test_stopped_process_stays_stopped(programs):
-    """Job control is not ours: what was stopped before is stopped afterwards."""
+    """A process that job control has stopped is still stopped afterwards."""
     program = programs("c_graph")
     top = told(program)["top"][0]
     os.kill(program.pid, signal.SIGSTOP)

@@ -52,7 +52,7 @@ class Mapper:
 
 @pytest.fixture
 def hostile(started, tmp_path):
-    """A process that has one of each kind to map, and a way to have more."""
+    """A process that maps one file of each kind, and a function that makes it map more."""
     mapper = started.other(Mapper())
     mapper.files = [hostile_elf.make(tmp_path / "hostile", v) for v in hostile_elf.VARIANTS]
     return mapper
@@ -64,7 +64,7 @@ def status_of(pid, *keys):
 
 
 def family(pid):
-    """The process and all below it."""
+    """The process and its descendants."""
     found = [pid]
     for task in children_of(f"/proc/{pid}/task"):
         try:
@@ -174,7 +174,7 @@ def test_files_that_come_later_stop_nobody(started, hostile, daemon):
 
 
 def status(d):
-    """Within less than it took a daemon that reads such files itself."""
+    """`ctl status`, in less time than a daemon needed that read such files itself."""
     return d.run("status", timeout=PATIENCE).stdout.decode()
 
 

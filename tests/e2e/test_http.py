@@ -32,7 +32,7 @@ def fake():
 
 @pytest.fixture
 def own():
-    """A server of its own with options."""
+    """A server with other options, for one test."""
     with own_servers(complaints=True) as start:
         yield start
 
@@ -101,7 +101,7 @@ def test_what_alloy_wants_of_an_answer(fake):
 
 
 def test_scrapers_find_what_they_want(own):
-    """As Parca and Alloy go about it: whom /sd names, each path with its parameters, and what they do with the answers."""
+    """As Parca and Alloy do it: the targets that /sd names, each path with its parameters, and how they judge the answers."""
     server = own("--later", 10)
     groups = json.loads(get(f"{server.url}/sd").text)
     pids = [g["labels"]["__param_pid"] for g in groups]
@@ -161,7 +161,7 @@ def test_profiles_are_those_of_a_go_program(go_program, own):
 
 
 def test_a_window_outlasts_every_patience(own):
-    """Alloy's are 14 seconds unless told otherwise; whoever sends nothing else is sent away after 10."""
+    """Alloy's requests take 14 seconds by default; idle connections are closed after 10."""
     server = own()
     p = pprof_rules.check_answer(get(f"{server.url}/debug/pprof/allocs?pid=4242&seconds=14"))
     assert p.duration_ns >= 14e9
@@ -227,7 +227,7 @@ def test_ipv6(own):
 
 
 def sockets(server):
-    """How many it holds, that at which it listens included."""
+    """The number of sockets that the server has, including the listening one."""
     n = 0
     for fd in os.listdir(f"/proc/{server.proc.pid}/fd"):
         try:
@@ -352,7 +352,7 @@ def test_pages_in_a_browser(fake, tmp_path):
 
 
 def test_the_list_of_processes_is_sorted_by_its_columns(fake, tmp_path):
-    """By mouse and by keyboard, without a script; the order stays when the page looks again."""
+    """By mouse and keyboard, without a script; the order stays when the page reloads."""
     seen = drive(tmp_path, f"{fake.url}/", """
     const state = async () => ({ pids: await page.$$eval("tbody tr", (rows) => rows.map((r) => r.cells[1].innerText)),
         sort: await page.$$eval("th[aria-sort]", (all) => Object.fromEntries(all.map((h) => [h.innerText.trim(), h.getAttribute("aria-sort")]))) });
@@ -498,7 +498,7 @@ def test_garbage(own):
 
 
 def test_slow_clients_are_sent_away(own):
-    """One byte a second never pauses for ten seconds, and is not served all the same."""
+    """A client that sends one byte a second is never idle for ten seconds, and is disconnected all the same."""
     server = own()
     begun = time.monotonic()
     clients = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(32)]

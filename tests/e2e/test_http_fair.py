@@ -39,7 +39,7 @@ def descriptors():
 
 
 class As:
-    """Sockets made by another user: the kernel's table of TCP sockets has who made them."""
+    """Creates sockets as another user, who is their owner in the kernel's table of TCP sockets."""
 
     def __init__(self, uid):
         self.uid = uid
@@ -53,7 +53,7 @@ class As:
 
 @pytest.fixture(params=["tcp", "unix"])
 def served(request, own, tmp_path):
-    """A server, and how to connect to it."""
+    """A server and a function that connects to it."""
     def start(*args):
         if request.param == "tcp":
             server = own(*args)
@@ -183,7 +183,7 @@ def heads():
 
 
 def test_requests_of_many_parts(served):
-    """Parameters, headers and cookies without number: an answer or a refusal, at once, and nobody else waits."""
+    """Very many parameters, headers and cookies: an answer or a refusal, at once, and other clients do not wait."""
     server = served()
     for head in heads():
         with server.connect() as s:
@@ -197,7 +197,7 @@ def test_requests_of_many_parts(served):
 
 
 def test_local_socket_is_the_groups(own, tmp_path):
-    """Nobody else's, and gone with the server; curl speaks to it, and go tool pprof reads what curl brought."""
+    """Only the group may connect, and the socket goes with the server. curl fetches from it, and go tool pprof reads the result."""
     path = tmp_path / "http"
     server = own("--listen", path)
     assert path.stat().st_mode & 0o7 == 0 and server.address == str(path)
@@ -213,7 +213,7 @@ def test_local_socket_is_the_groups(own, tmp_path):
 
 
 def test_a_proxy_makes_a_port_of_it(own, tmp_path):
-    """As README.md says, for those who know no unix sockets; pages of other sites have no way in there, either."""
+    """As README.md says, for clients without unix sockets. Pages of other sites cannot use the port, either."""
     need("systemd-socket-activate")
     need("go")
     server = own("--listen", tmp_path / "http")
@@ -240,6 +240,6 @@ def is_served(url):
 
 
 def test_a_port_only_where_it_is_asked_for():
-    """What is installed listens nowhere but at its socket."""
+    """The installed service listens at its unix socket only."""
     listens = [line for line in (ROOT / "dist/daemon.conf").read_text().splitlines() if line.startswith("listen")]
     assert listens == ["listen /run/alys-bpf/http"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects unknown to a recording: allocated before it, by functions without probes, or from free lists of others."""
+"""Objects that a recording did not see allocated: older ones, those of functions without probes, and those from free lists in other code."""
 
 import collections
 import json
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 
 def known_truth(started, trace, program):
-    """A program that runs already; what it says, and what the recording says of itself."""
+    """Attaches to a running program; what the program prints, and what `info` says."""
     p = started.program(program).wait_ready()
     tracer = started.tracer("-p", p.pid, "-o", trace).recording()
     truth = p.go().truths()[0]
@@ -55,13 +55,13 @@ def attached_before(started, *options, collections=3):
 
 
 def is_the_rest(told):
-    """One or two may look like the collector's own, or hang from its old stack."""
+    """One or two may look like the collector's own, or be referred to by an old part of a stack."""
     count, size = told
     return abs(count - 2000) <= 3 and abs(size - 1000 * (64 + 128)) < 4096
 
 
 def test_objects_from_before_the_recording(started, tmp_path):
-    """They have a line of their own wherever a table tells what is live, and none elsewhere."""
+    """They have a line of their own in every table of live memory, and in no other."""
     trace = tmp_path / "t.alys"
     attached_before(started, "-o", trace)
     table, notes = alys("report", trace).stdout.split("\n\n")
@@ -83,14 +83,14 @@ def rows_in(table):
 
 
 def in_use_of(profile, index):
-    """In a profile: what is in use by name of the leaf, and all of it."""
+    """A profile's bytes in use: {innermost function: bytes}, and the sum."""
     text = pprof("-top", "-unit=b", "-nodecount=0", "-nodefraction=0", f"-sample_index={index}", profile)
     rows = re.findall(r"^ *(\d+)[bB]? +\S+% +\S+% +\S+ +\S+% +(.*)$", text, re.M)
     return {name: int(n) for n, name in rows if n != "0"}
 
 
 def check_rows(trace, tmp_path):
-    """The same rows everywhere, which come to the same sum."""
+    """All outputs have the same rows and the same sum."""
     told = json.loads(alys("report", "-f", "json", trace).stdout)["before"]
     rows = {row["type"]: (row["count"], row["bytes"]) for row in told["types"]}
     assert (told["count"], told["bytes"]) == tuple(map(sum, zip(*rows.values())))
@@ -107,7 +107,7 @@ def check_rows(trace, tmp_path):
 
 
 def test_objects_from_before_by_size(started, tmp_path):
-    """A C program's objects have no types; half of these hold pointers."""
+    """A C program's objects have no types, so rows are by size; half of them hold pointers."""
     attached_before(started, "-o", tmp_path / "t.alys")
     rows = check_rows(tmp_path / "t.alys", tmp_path)
     plain = sum(n for name, (n, _) in rows.items() if name.endswith(" without pointers"))
@@ -115,7 +115,7 @@ def test_objects_from_before_by_size(started, tmp_path):
 
 
 def test_objects_from_before_by_type(started, tmp_path):
-    """Crystal's have, as a census says: the same number before, with a class that nobody names by its number."""
+    """Crystal's objects have types: the rows are those of a census taken before, and no class is shown as a number."""
     trace = tmp_path / "t.alys"
     known_truth(started, trace, "alive.staticgc")
     rows = check_rows(trace, tmp_path)
@@ -152,7 +152,7 @@ int main(void)
 
 
 def test_zeros_from_before_are_counted(started, tmp_path):
-    """Objects that nobody has written to look like free ones: how many is said."""
+    """Objects that were never written to look like free ones; their number is stated."""
     trace, source = tmp_path / "t.alys", tmp_path / "zeros.c"
     source.write_text(ZEROS)
     subprocess.run(["gcc", "-O1", "-o", tmp_path / "zeros", source, "-lgc"], check=True)
@@ -207,7 +207,7 @@ def test_objects_from_before_that_nobody_counted(options, collections, why, star
 
 
 def hidden_doors(folder, names):
-    """c_gcentries with its own collector, some functions of which have no name: nobody can know of their calls."""
+    """c_gcentries with a static collector, some functions of which have no symbol, so that their calls are not seen."""
     built = folder / "doors"
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-fomit-frame-pointer", f"-I{SOURCES}", "-o", built,
                     SOURCES / "c_gcentries.c", "-l:libgc.a", "-lpthread", "-ldl"], check=True)
@@ -218,7 +218,7 @@ def hidden_doors(folder, names):
 @pytest.mark.parametrize("hidden, room", [([], "0"), (["GC_generic_malloc_many", "GC_gcj_malloc"], "0"),
                                           (["GC_generic_malloc_many", "GC_gcj_malloc"], "200000000")], ids=["none", "lists", "late"])
 def test_unseen_doors_are_told(hidden, room, tmp_path):
-    """What the collector marks is compared with what is recorded: exact is said only when they agree. With room, the first look is the last."""
+    """The collector's marks are compared with the recorded objects: a recording says "exact" only if they agree. With enough room, one comparison decides."""
     trace = tmp_path / "t.alys"
     done = alys("-q", "--stop-at-gc", "-o", trace, "--", hidden_doors(tmp_path, hidden), "10",
                 env={**STRAIGHT, "GC_INITIAL_HEAP_SIZE": room})
@@ -257,7 +257,7 @@ int main(void)
 
 @pytest.mark.parametrize("hidden", [[], ["GC_gcj_malloc"]], ids=["seen", "unseen"])
 def test_one_object_that_no_record_tells_of(hidden, tmp_path):
-    """Exact is said of all objects or not at all."""
+    """One unknown object is enough not to be "exact"."""
     trace, source = tmp_path / "t.alys", tmp_path / "one.c"
     source.write_text(ONE)
     subprocess.run(["gcc", "-O1", "-o", tmp_path / "one", source, "-l:libgc.a", "-lpthread", "-ldl"], check=True)
@@ -274,7 +274,7 @@ def test_one_object_that_no_record_tells_of(hidden, tmp_path):
 
 @pytest.mark.parametrize("attached", [False, True], ids=["started", "attached"])
 def test_tables_that_the_collector_outgrew(attached, started, tmp_path):
-    """They are its own as long as something keeps them, whatever has become of what they held."""
+    """The collector's outgrown tables stay its own as long as something refers to them, whatever they contain."""
     trace = tmp_path / "t.alys"
     if attached:
         p = started.program("c_gctables", "6").wait_ready()
@@ -295,7 +295,7 @@ CONSES = """(define keep (let loop ((i 0) (l '())) (if (= i 300000) l (loop (+ i
 
 
 def test_pairs_of_guile(tmp_path):
-    """Its pairs come from free lists of its own; only their refills are calls."""
+    """guile takes pairs from its own free lists; only their refills are calls."""
     trace, source = tmp_path / "t.alys", tmp_path / "conses.scm"
     source.write_text(CONSES)
     done = alys("-q", "--stop-at-gc", "-o", trace, "--", "guile-3.0", "--no-auto-compile", source)
@@ -325,7 +325,7 @@ def sampled(trace, *command, options=()):
 
 
 def at_most(info):
-    """What is not sampled, at most: objects, bytes; None: not known."""
+    """The stated bound of what is not sampled: (objects, bytes); None: no bound."""
     said = re.search(GAP, info, re.M)[2]
     found = re.fullmatch(AT_MOST, said)
     assert found or said == "how many is not known, the marks of no collection were all read", said
@@ -333,13 +333,13 @@ def at_most(info):
 
 
 def pairs_in_use(info):
-    """As far as estimates say: bytes."""
+    """The estimated bytes in pairs."""
     amount, unit = re.search(r"^in use .* blocks, (\S+) (\S+) \+-", info, re.M).groups()
     return float(amount) * {"B": 1, "KiB": 1024, "MiB": 1 << 20}[unit]
 
 
 def test_samples_of_refills_do_not_see_lists_of_others(tmp_path):
-    """That is said where a file takes lists itself, with a bound and the remedy; and the remedy is one."""
+    """`info` says so for files that take lists themselves, with a bound and a remedy; the remedy works."""
     source = tmp_path / "conses.scm"
     source.write_text(CONSES + "(do ((i 0 (+ i 1))) ((= i 40)) (gc) (usleep 50000)) (display (length keep))")
     guile = "guile-3.0", "--no-auto-compile", source
@@ -359,7 +359,7 @@ def test_samples_of_refills_do_not_see_lists_of_others(tmp_path):
 
 @pytest.mark.parametrize("libs", [["-lgc"], ["-l:libgc.a"]], ids=["shared", "static"])
 def test_files_that_take_lists(libs, tmp_path):
-    """By import, or by calls of what is linked into the program."""
+    """Found by their imports, or by calls within a statically linked program."""
     for program, takes in (("c_gcentries", True), ("c_gcfixed", False)):
         built = tmp_path / program
         subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", f"-I{SOURCES}", "-o", built, SOURCES / f"{program}.c",
@@ -372,7 +372,7 @@ def test_files_that_take_lists(libs, tmp_path):
 
 
 def test_exact_of_what_is_large_enough(tmp_path):
-    """Marks are not compared with a recording of some sizes alone."""
+    """With --min-size a recording has only some objects, so marks are not compared with it."""
     record(tmp_path / "t.alys", "c_gclive", options=["--stop-at-gc", "--min-size", "100"])
     assert liveness_of(tmp_path / "t.alys") == "exact for what was recorded"
     assert "what the garbage collector freed of what was recorded is recorded" in alys("report", tmp_path / "t.alys").stdout

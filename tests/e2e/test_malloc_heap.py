@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Heaps of glibc's malloc, read from outside: against what the program counts and what malloc says of itself, in programs
-that nobody traced, stripped, static, with other allocators, damaged, and that end or allocate while they are read.
+Heaps of glibc's malloc, read from outside, compared with the program's counts and with malloc_info: in untraced programs,
+stripped, static, with other allocators, with damaged heaps, and while they exit or allocate.
 """
 import json
 import os
@@ -33,7 +33,7 @@ def step(program, byte):
 
 
 def by_size(answer):
-    """Blocks that are no objects, by what they may use."""
+    """Blocks that are not C++ objects, by usable size."""
     found = {int(m[1]): row["count"] for row in answer["rows"] if (m := re.fullmatch(r"\((\d+) bytes\)", row["type"]))}
     large = [row for row in answer["rows"] if re.fullmatch(r"\(\d+ to \d+ [KMG]iB\)", row["type"])]
     mapped = [row for row in answer["rows"] if row["type"].startswith("(mmapped")]
@@ -41,7 +41,7 @@ def by_size(answer):
 
 
 def differences(answer, truth):
-    """What is there beside the program's own: its library's tables for threads."""
+    """Blocks beside the program's own: the library's tables for threads."""
     sizes, large, mapped = by_size(answer)
     told = {int(k): n for k, n in truth["sizes"].items()}
     extra = {k: sizes.get(k, 0) - told.get(k, 0) for k in sizes | told}
@@ -58,7 +58,7 @@ def check_malloc_agrees(answer, truth):
 
 
 def test_census_is_what_the_program_counts(started):
-    """Fifty times another heap: by size to the block, and in all that malloc says of itself."""
+    """Fifty different heaps: every block by size, and all totals of malloc_info."""
     program = started.program("c_malloc", "1", "3")
     truth, own = json.loads(program.line()), None
     for _ in range(50):
@@ -74,7 +74,7 @@ def test_census_is_what_the_program_counts(started):
 
 
 def test_without_stopping_it(started, tmp_path):
-    """It ran, but did nothing: as exact. Classes are told without symbols."""
+    """The program ran without allocating, so the result is exact too. Classes are named without symbols."""
     stripped = tmp_path / "c_malloc"
     subprocess.run(["strip", "-o", stripped, PROGS / "c_malloc"], check=True)
     program = started.program(str(stripped), "7", "0")
@@ -88,7 +88,7 @@ def test_without_stopping_it(started, tmp_path):
 
 
 def memory(program, *args):
-    """RSS of the kernel and what the report makes of it."""
+    """RSS by the kernel and by the report."""
     done = alys("census", "--heap", "-p", program.pid, "--freeze", "-f", "json", *args)
     assert done.returncode == 0, done.stderr
     rollup = Path(f"/proc/{program.pid}/smaps_rollup").read_text()

@@ -24,7 +24,7 @@ def make(folder, part, *titles):
 
 
 def test_tables_become_a_page(tmp_path):
-    """Only with both cost and accuracy: half a page would pass for a whole one."""
+    """A page is written only with both cost and accuracy: half a page could pass for a whole one."""
     assert "stays as it is" in make(tmp_path, "cost", "What a call costs") and not (tmp_path / "page.md").exists()
     assert "is written" in make(tmp_path, "accuracy", "What is true")
     page = (tmp_path / "page.md").read_text()

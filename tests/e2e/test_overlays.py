@@ -18,7 +18,7 @@ EOPNOTSUPP = 95
 
 
 def refuse_handles():
-    """What a container's filter does, and an overlay of an older kernel: for this process and those that it starts."""
+    """Makes file handles fail for this process and its children, as a seccomp filter or an older kernel's overlay does."""
     code = [(0x20, 0, 0, 0), (0x15, 0, 1, NAME_TO_HANDLE_AT), (6, 0, 0, ERRNO | EOPNOTSUPP), (6, 0, 0, ALLOW)]
     filters = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in code))
     program = ctypes.create_string_buffer(struct.pack("@HP", len(code), ctypes.addressof(filters)))
@@ -28,12 +28,12 @@ def refuse_handles():
 
 @pytest.fixture(params=["told", "not told"])
 def knowing(request):
-    """Whether the system says which file an overlay shows."""
+    """Whether the system reports which file an overlay shows."""
     return {} if request.param == "told" else {"preexec_fn": refuse_handles}
 
 
 def in_mount_namespace(started, layer, place):
-    """A container: its overlay is there for it alone."""
+    """Runs a program as in a container: nobody else sees its overlay."""
     mount = f"mount -t tmpfs none {place} && mkdir {place}/root {place}/none && " \
             f"mount -t overlay -o lowerdir={place}/none:{layer} none {place}/root && exec {place}/root/c_static"
     return started.program("/usr/bin/unshare", "--mount", "/bin/sh", "-c", mount).wait_ready()
@@ -79,7 +79,7 @@ def test_containers_with_mounts_of_their_own(started, tmp_path, knowing, args):
 
 
 def test_another_file_of_the_same_size_is_another(overlays, started, tmp_path, knowing):
-    """Looking alike takes more than that."""
+    """A file of the same size but other contents is not taken for the same file."""
     folders = overlays(PROGS / "c_static")
     other = tmp_path / "c_static"
     subprocess.run(["cp", "--preserve=timestamps", PROGS / "c_static", other], check=True)

@@ -31,7 +31,7 @@ FAR = 4
 
 
 def run_each(started, trace, runs, program, *words, preload=None, args=()):
-    """One recording of as many processes, which wait until their allocator is probed; their truths."""
+    """One recording of several processes, which wait until their allocator is probed. Returns their truths."""
     env = {"LD_PRELOAD": preload if preload.startswith("/") else f"{LIBRARIES}/{preload}"} if preload else {}
     targets = [started.program(program, *words, env=env).wait_ready() for _ in range(runs)]
     tracer = started.tracer("--force", "-p", ",".join(str(t.pid) for t in targets), "-o", trace, *args).recording()
@@ -49,7 +49,7 @@ def run(started, trace, program, *words, **how):
 
 
 def run_some(started, trace, program, **how):
-    """Of RUNS processes in one recording: site -> their calls, and the bytes they asked for."""
+    """{site: (calls, bytes requested)} of RUNS processes in one recording."""
     sums = {}
     for truth in run_each(started, trace, RUNS, program, **how):
         for site, t in truth["sites"].items():
@@ -70,14 +70,14 @@ def estimates(trace):
 
 
 def variance(calls, size, interval):
-    """Of an estimate: a block is taken with p = 1 - exp(-size / interval), and stands for size / p then."""
+    """Variance of an estimate: a block is sampled with p = 1 - exp(-size / interval), and then stands for size / p bytes."""
     p = -math.expm1(-size / interval)
     return calls * size * size * (1 - p) / p
 
 
 @pytest.mark.parametrize("name", ALLOCATORS)
 def test_every_entry_sampled(started, tmp_path, name):
-    """A call that nobody asks for is not asked for again inside: many runs at several rates against the truth."""
+    """Calls that one entry function makes to another count once: many runs at several rates against the truth."""
     program, preload = ALLOCATORS[name]
     sums, trace = {}, tmp_path / "t.alys"
     for interval in RATES:
@@ -139,7 +139,7 @@ THROWING = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"]
 
 @pytest.mark.parametrize("library", THROWING)
 def test_requests_that_throw_sampled(started, tmp_path, library):
-    """Every one of them is taken, none of them returns: no later call leaves in their place."""
+    """All these calls are sampled and none returns: no later return may be paired with them."""
     error = 0
     for i in range(3):
         trace = tmp_path / f"{i}.alys"
@@ -156,7 +156,7 @@ def test_requests_that_throw_sampled(started, tmp_path, library):
 
 @pytest.mark.parametrize("library", THROWING)
 def test_requests_that_throw_exact(started, tmp_path, library):
-    """They have failed; the exceptions, which are allocated and freed below operator new, are the program's own."""
+    """The requests have failed. Exceptions are allocated and freed below operator new, and count."""
     trace = tmp_path / "t.alys"
     truth = run(started, trace, "cpp_throws", preload=library)["sites"]["site_new"]
     events = list(events_of(trace, tmp_path))
@@ -232,7 +232,7 @@ def test_a_calloc_that_ends_in_a_jump_to_memset(started, tmp_path, program):
 
 
 def test_an_interposer(started, tmp_path):
-    """glibc's libmemusage.so asks the real malloc by a pointer, and its calloc ends in memset, in another file."""
+    """glibc's libmemusage.so calls the real malloc through a pointer, and its calloc ends with a jump to memset in another file."""
     trace = tmp_path / "t.alys"
     truth = run(started, trace, "c_entries", "300", preload="libmemusage.so")["sites"]
     seen = seen_at(trace, tmp_path)
@@ -242,7 +242,7 @@ def test_an_interposer(started, tmp_path):
 
 
 def test_an_interposer_that_jumps_on_sampled(started, tmp_path):
-    """A realloc that is asked only for what it takes, the old block, waits for nothing when it hands on."""
+    """A realloc that is probed only for the old block it frees leaves no waiting call when it jumps to another function."""
     source, library, trace = tmp_path / "hands_on.c", tmp_path / "libhands_on.so", tmp_path / "t.alys"
     source.write_text("#include <stddef.h>\nextern void *__libc_realloc(void *, size_t);\n"
                       "void *realloc(void *p, size_t n) { return __libc_realloc(p, n); }\n")
@@ -254,7 +254,7 @@ def test_an_interposer_that_jumps_on_sampled(started, tmp_path):
 
 @pytest.mark.parametrize("name, shown", [("c_strange", "c_strange"), ("a strange\n(deleted) one", "a_strange_(deleted)_one")])
 def test_what_does_not_leave_is_lost_by_name(started, tmp_path, name, shown):
-    """A way out that nobody can follow: whatever says what became of the calls says whose they were."""
+    """A function is left in a way that cannot be seen: every output names it beside the lost calls."""
     trace = tmp_path / "t.alys"
     shutil.copy(PROGS / "c_strange", tmp_path / name)
     target = started.program(str(tmp_path / name), "away").wait_ready()
@@ -275,7 +275,7 @@ def test_what_does_not_leave_is_lost_by_name(started, tmp_path, name, shown):
 
 
 def live(trace):
-    """By site: (blocks, bytes) that nobody freed."""
+    """{site: (blocks, bytes)} that were not freed."""
     done = alys("report", "--show", "live", "-f", "json", trace)
     assert done.returncode == 0, done.stderr
     return {row["site"].split()[0]: (row["count"], row["bytes"]) for row in json.loads(done.stdout)["rows"]}

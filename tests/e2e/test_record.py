@@ -35,7 +35,7 @@ OTHERS = {"cpp_new": 100, "cpp_exceptions": 900, "alloc.debug": 1500, "alloc.rel
 
 
 def attach(started, trace, name, *options, processes=1, env=None):
-    """Attach to a waiting program, let it run to its end, detach; gives its truths."""
+    """Attaches to a waiting program, lets it run to its end, and returns its truths."""
     program = started.program(name, env=env).wait_ready()
     tracer = started.tracer("-p", program.pid, "-o", trace, *options).recording()
     truths = program.go().truths(processes)
@@ -90,7 +90,7 @@ def test_other_allocators(started, tmp_path, library, name):
 
 @pytest.mark.skipif(not shutil.which("bpftrace"), reason="no bpftrace")
 def test_return_probes_of_another_tracer(started, tmp_path):
-    """Their trampolines lie where the callers' addresses were: who called is still known."""
+    """Another tracer's trampolines replace return addresses on the stack: callers are still found."""
     program = started.program("c_gc").wait_ready()
     libgc = next(line.split()[-1] for line in open(f"/proc/{program.pid}/maps") if "libgc.so" in line)
     script = f"uretprobe:{libgc}:GC_malloc {{ @n = count(); }} BEGIN {{ printf(\"on\\n\"); }}"
@@ -180,7 +180,7 @@ def test_child_whose_fork_was_lost(started, tmp_path):
 
 
 def waiting_calls(tgids):
-    """Entries of these processes in the tables of calls that wait for their return, whoever holds them."""
+    """Entries of these processes in the BPF tables of calls without a return yet."""
     found = []
     for table in conftest.bpftool("map", "show"):
         if table.get("name") == "frame_calls":
@@ -250,7 +250,7 @@ def test_exec_opens_a_new_heap(started, tmp_path, run):
 
 
 def in_use(profile, index):
-    """Flat values by site."""
+    """{site: flat value}"""
     text = pprof("-top", "-unit=b", "-nodecount=10000", "-nodefraction=0", "-edgefraction=0", f"-sample_index={index}", profile)
     rows = re.findall(r"^ *(-?\d+)[bB]? +\S+% +\S+% +\S+ +\S+% +(.+?)(?: \(inline\))?$", text, re.M)
     return {re.search(r"site_\w+|$", name).group() or name: int(n) for n, name in rows}
@@ -385,7 +385,7 @@ def test_every_format_is_well_formed(started, tmp_path):
 
 
 def test_names_of_outputs_and_the_second_program_name(started, tmp_path):
-    """The command lines that people know from the older converter."""
+    """The command lines of the older converter still work."""
     trace = tmp_path / "t.alys"
     attach(started, trace, "c_exec", processes=2)
     converter = str(conftest.BUILD / "alys_converter")
@@ -447,7 +447,7 @@ def test_a_process_that_is_named_twice(started, tmp_path):
 
 
 def test_a_process_that_ended_while_nobody_read(started, tmp_path):
-    """Its end is noticed while more of its events wait in the ring than are read at a time: they are its own all the same."""
+    """The process' end is noticed while many of its events are still in the ring: they are still attributed to it."""
     trace = tmp_path / "t.alys"
     program = started.program("c_fixed").wait_ready()
     tracer = started.tracer("-p", program.pid, "-o", trace).recording()
@@ -463,7 +463,7 @@ def test_a_process_that_ended_while_nobody_read(started, tmp_path):
 
 
 def test_many_programs_with_few_descriptors(tmp_path):
-    """Each is a shell's child that becomes another program, and leaves nothing open here."""
+    """A shell starts many children that exec another program; the tracer keeps no descriptor of them open."""
     trace = tmp_path / "t.alys"
     done = subprocess.run([str(ALYS), "-q", "--follow", "-o", str(trace), "--", "sh", "-c", "n=0; while [ $n -lt 400 ]; do /bin/ls /; "
                            "n=$((n+1)); done"], capture_output=True, text=True, timeout=300,
@@ -475,7 +475,7 @@ def test_many_programs_with_few_descriptors(tmp_path):
 
 
 def test_time_begins_when_probes_go_on(started, tmp_path):
-    """What finding the collector and its probes takes beforehand is no part of the recording."""
+    """The time needed to find the collector and attach probes is not part of the recording."""
     trace = tmp_path / "t.alys"
     tracer = started.tracer("-p", started.server().pid, "-d", "0.5", "-o", trace)
     assert tracer.wait() == 0, tracer.text
@@ -532,7 +532,7 @@ def few_descriptors():
 
 
 def test_more_processes_than_descriptors(started, tmp_path):
-    """Each takes some, more than there are unless asked for; the limit of a program that is started stays its own."""
+    """Many processes need more descriptors than the default limit, which is raised. A started program keeps its own limit."""
     programs = [started.program("c_busy").wait_ready().go() for _ in range(12)]
     trace = tmp_path / "t.alys"
     started.tracer("-o", trace, *(word for p in programs for word in ("-p", p.pid)), preexec_fn=few_descriptors).recording().stop()

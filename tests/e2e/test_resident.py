@@ -21,7 +21,7 @@ def rollup(pid, key):
 
 
 class Recording:
-    """Of c_resident: what it said, what smaps_rollup says before and after, and the trace."""
+    """A recording of c_resident: what it printed, smaps_rollup before and after, and the trace."""
 
     def __init__(self, started, tmp_path, *args, options=()):
         self.trace = tmp_path / "t.alys"
@@ -45,7 +45,7 @@ class Recording:
         return {row[by]: row for row in answer["rows"]}
 
     def pages(self, show):
-        """By functions with what they call: read() is where the kernel touches."""
+        """{function: pages}, callees included: in read() the kernel touches the pages."""
         return {name: row["count"] for name, row in self.rows("function", show, "--inclusive").items()}
 
     def counted(self, name):

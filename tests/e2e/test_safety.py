@@ -78,7 +78,7 @@ def test_attach_and_detach_over_and_over(started, tmp_path):
 
 
 def test_forty_probes_go_at_once(started, tmp_path):
-    """From the interrupt to the end of the program, a small file written included: a tenth of a second, more on a busy machine."""
+    """From the interrupt to the exit, with a small file to write, takes about a tenth of a second on an idle machine."""
     before = probe_programs()
     program = started.program("c_threads", env={"LD_PRELOAD": "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"}).wait_ready()
     took = []
@@ -108,7 +108,7 @@ def test_signals_end_cleanly(started, tmp_path, signum):
 
 
 def test_nohup_outlives_a_hangup(started, tmp_path):
-    """Ignored by whoever started it, it ends nothing; an interrupt does."""
+    """A hangup that the parent ignored does not end a recording; an interrupt does."""
     program = started.program("c_busy").wait_ready().go()
     tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys",
                             preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)).recording()

@@ -34,7 +34,7 @@ def sampled(trace, name, *words, args=()):
 
 
 def estimates(trace, *args):
-    """Site -> (bytes, standard error)."""
+    """{site: (bytes, standard error)}"""
     done = alys("report", "--show", "alloc", "-f", "json", *args, trace)
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["rows"]
@@ -42,7 +42,7 @@ def estimates(trace, *args):
 
 
 def recording(started, folder, name, *words, args):
-    """Of TOGETHER processes: for each of them and per site what was told, with its standard error, and the truth."""
+    """One recording of TOGETHER processes: estimate, standard error and truth for each process and site."""
     copies = [folder / f"{name}-{i}-" for i in range(TOGETHER)]  # told apart by their names
     for copy in copies:
         if not copy.exists():
@@ -61,7 +61,7 @@ def recording(started, folder, name, *words, args):
 
 
 def runs(started, folder, name, *words, args):
-    """Per site the errors of RUNS processes, and the standard errors stated; under None those of all sites together."""
+    """{site: errors and stated standard errors of RUNS processes}; None: those of all sites together."""
     found = {}
     for pairs in (p for _ in range(RUNS // TOGETHER) for p in recording(started, folder, name, *words, args=args)):
         for site, ((size, error), exact) in pairs.items():
@@ -204,7 +204,7 @@ def test_a_slow_reader_lowers_the_rate(started, tmp_path):
 
 @pytest.mark.parametrize("interval, bound", [(1 << 28, r"76\d\.\d MiB"), (1 << 30, r"3\.0 GiB")])
 def test_nothing_sampled_is_below_three_intervals(started, tmp_path, interval, bound):
-    """5.1 MiB in 10,000 blocks: that none of them was hit does not mean that there was none."""
+    """10,000 blocks of 5.1 MiB in all: that none was sampled does not mean that there were none."""
     trace = tmp_path / "t.alys"
     for _ in range(5):  # One recording in fifty has a sample after all.
         program = started.program("c_ownfree").wait_ready()
@@ -233,7 +233,7 @@ def test_nothing_sampled_is_below_three_intervals(started, tmp_path, interval, b
 
 
 def test_a_process_without_calls_holds_nothing(started, tmp_path):
-    """No call passed over: then zero is zero."""
+    """If no call was skipped by sampling, zero is exact."""
     program = started.program("c_ownfree").wait_ready()
     tracer = started.tracer("--sample", "bytes:1M", "-d", "0.5", "-p", program.proc.pid, "-o", tmp_path / "t.alys").recording()
     assert tracer.wait() == 0, tracer.text

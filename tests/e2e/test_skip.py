@@ -27,14 +27,14 @@ def trace(tmp_path_factory):
 
 
 def functions(trace, *args, env=None, by="function"):
-    """{name: (blocks, bytes)} of what was allocated."""
+    """{function: (blocks, bytes) allocated}"""
     done = alys("report", "--show", "alloc", "--by", by, "-f", "json", *args, trace, env={**os.environ, **(env or {})})
     assert done.returncode == 0, done.stderr
     return {row[by]: (row["count"], row["bytes"]) for row in json.loads(done.stdout)["rows"]}
 
 
 def names_in(path):
-    """How often zmalloc stands in a file, and in what a page has deflated in it."""
+    """How often "zmalloc" occurs in a file, including a page's compressed data."""
     text = path.read_bytes()
     for packed in re.findall(rb">([A-Za-z0-9+/=]{64,})<", text):
         text += zlib.decompress(base64.b64decode(packed))
@@ -63,7 +63,7 @@ def test_own_wrappers(trace):
 
 
 def test_a_number_is_that_many_frames(trace):
-    """The same for every kind of row, after wrappers; the environment gives the default."""
+    """--skip N removes N frames in every kind of table, after wrappers; the environment sets the default."""
     assert functions(trace, "--skip", "1")["site_pool"] == (20, 4000)
     assert functions(trace, env={"MEMPROF_STACK_SKIP": "1"})["site_pool"] == (20, 4000)
     assert functions(trace, "--skip", "0", env={"MEMPROF_STACK_SKIP": "1"})["pool_get"] == (20, 4000)
@@ -87,7 +87,7 @@ def test_types_do_not_depend_on_it(trace):
 
 @pytest.mark.parametrize("format", ["json", "folded-stacks", "speedscope", "html", "flamegraph", "text", "dhat"])
 def test_every_format_of_convert(trace, tmp_path, format):
-    """With the wrappers to be seen there is one name more in the file."""
+    """With --no-skip, the wrapper's name is in the file of every format."""
     def names(out, *args):
         return names_in(convert(trace, format, tmp_path / out, *args))
     assert names("default") == names("own", "--no-skip", "--skip", "^zmalloc$") == 0
@@ -132,7 +132,7 @@ def test_profiles_of_a_daemon(daemon, started):
     cut = daemon("-p", target.pid, "--sample", "bytes:512", "--skip", "^site_")
 
     def shown():
-        """Stacks that end at such a frame, as those before there are tables do, keep it."""
+        """Stacks that consist of a wrapper only, as walked before unwind tables are loaded, keep it."""
         told = cut.top(target.pid)
         return told.get("main", 0) > 10 * sum(n for name, n in told.items() if name and name.startswith("site_")) + 100
     cut.until(shown)

@@ -120,7 +120,7 @@ def symdump():
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Builds a program once; returns its path."""
+    """Builds a program once and returns its path."""
     where, known = tmp_path_factory.mktemp("symbols"), {}
 
     def build(name):
@@ -180,7 +180,7 @@ def eu(path, addresses):
 
 
 def same_names(mine, theirs, stripped):
-    """Raw ones. Con- and destructors have two, a clone (f.cold) is named by its function here."""
+    """Compares mangled names. Constructors and destructors have two; a clone (f.cold) is named like its function here."""
     def plain(name):
         return re.sub(r"(CI?|D)[12]", r"\g<1>1", name)
 
@@ -289,7 +289,7 @@ def test_stripped(built, name):
 @pytest.mark.skipif(os.geteuid() != 0, reason="not root")
 @pytest.mark.parametrize("by", ["path", "build id"])
 def test_dwz_of_the_system(built, by):
-    """What dwz moved out of several programs lies under /usr/lib/debug, where distributions put it."""
+    """Debug information that dwz shared between programs is found under /usr/lib/debug, as in distributions."""
     path = built("c-O2")
     name = f"alys-test-{os.getpid()}.debug"
     one, two, shared = f"{path}.one", f"{path}.two", f"{path}.shared"
@@ -312,7 +312,7 @@ def test_dwz_of_the_system(built, by):
 
 
 def test_stripped_crystal(built):
-    """Crystal exports its functions, so a stripped program keeps their names, in two halves."""
+    """Crystal exports its functions, so a stripped program keeps their names in .dynsym."""
     path = built("crystal")
     sh(f"strip -o {path}.none {path}")
     addresses = instructions(path)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Names of real recordings: files as they were when they ran, wherever they lay; code of virtual machines;
-traces of other machines; names that want to harm a terminal.
+Names in real recordings: files as they were while they ran, wherever they are; code of virtual machines;
+traces of other machines; names that could harm a terminal.
 """
 
 import gzip
@@ -59,7 +59,7 @@ def folded(trace, *args):
 
 
 def record(started, program, trace, *args, while_running=None, argv=()):
-    """Attach, run, and let something happen to the program's file before the recording ends."""
+    """Attaches, runs, and changes the program's file before the recording ends."""
     running = started.program(str(program), *argv).wait_ready()
     tracer = started.tracer("-p", running.pid, "-o", trace, *args).recording()
     running.go()
@@ -108,7 +108,7 @@ def test_ended_and_deleted(started, tmp_path):
 
 
 def test_truncated_while_running(started, tmp_path):
-    """The file's pages are gone; the trace is complete, and there was no SIGBUS."""
+    """The file is truncated while it is mapped: the trace is complete, and reading it raised no SIGBUS."""
     library = build(tmp_path / "libfield.so", "-shared", "-fPIC", source="#include <stdlib.h>\n"
                     "void *plant(int n); void *plant(int n) { void *volatile p = malloc((size_t)n); return p; }\n")
     program = build(tmp_path / "field", f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}", "-Wl,--no-as-needed", "-lfield",
@@ -150,7 +150,7 @@ def test_closed_library(started, tmp_path):
 
 
 def test_other_mount_namespace(started, tmp_path):
-    """The program's path leads nowhere, or elsewhere, outside of its own namespace."""
+    """Outside of its namespace, the program's path does not exist or names another file."""
     program, hidden = build(tmp_path / "field"), tmp_path / "hidden"
     hidden.mkdir()
     inside = f"mount -t tmpfs none {hidden} && cp {program} {hidden}/field && exec {hidden}/field"
@@ -160,7 +160,7 @@ def test_other_mount_namespace(started, tmp_path):
 
 
 def mapped(pid, path):
-    """What to take off an address in the process to get the one in the file."""
+    """The difference between an address in the process and in the file."""
     first = next(line for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if line.endswith(str(path)))
     return int(first.split("-")[0], 16)
 
@@ -188,7 +188,7 @@ def physical_frames(stack):
 @pytest.mark.skipif(not LLVM, reason="no llvm-symbolizer")
 @pytest.mark.parametrize("name, deepest", [("server", 6), ("server.both", 1)], ids=["--release", "--release --debug"])
 def test_crystal_server_like_llvm(started, tmp_path, name, deepest):
-    """Every frame of a real recording: the lines that llvm-symbolizer finds, inlined calls and all."""
+    """Every frame of a real recording has the lines that llvm-symbolizer finds, inlined calls included."""
     program = DEMO / name
     make(program)
     server = started.server(name)
@@ -311,7 +311,7 @@ def test_forked_virtual_machine(started, tmp_path, own):
 
 @pytest.fixture
 def foreign(started, tmp_path):
-    """A trace without names of a stripped program that is gone; the program with them lies under root/."""
+    """A trace without names, of a stripped program that is deleted; an unstripped copy is under root/."""
     program = build(tmp_path / "field")
     root = tmp_path / "root"
     kept = root / str(program).lstrip("/")
@@ -377,7 +377,7 @@ def test_raw_names(started, tmp_path):
 
 
 def serve_debug(program, tmp_path):
-    """The debug file where a server has it, under served/; a cache of nobody's, and an environment without users."""
+    """The debug file as a server has it, under served/; an empty cache, and an environment without user settings."""
     build_id = re.search(r"Build ID: (\w+)", subprocess.run(["readelf", "-n", program], capture_output=True, text=True).stdout)[1]
     where = tmp_path / "served" / "buildid" / build_id
     where.mkdir(parents=True)
@@ -396,7 +396,7 @@ needs_libdebuginfod = pytest.mark.skipif(not os.path.exists("/usr/lib/x86_64-lin
 
 @needs_libdebuginfod
 def test_debuginfod(foreign, tmp_path):
-    """A directory as the server: libdebuginfod takes file:// as well. Never as root: as somebody who called sudo."""
+    """The server is a directory: libdebuginfod accepts file:// as well. It is never asked as root, but as sudo's user."""
     trace, kept, _ = foreign
     cache, plain = serve_debug(kept, tmp_path)
     served = {"DEBUGINFOD_URLS": f"file://{tmp_path}/served", "DEBUGINFOD_CACHE_PATH": str(cache)}
@@ -463,7 +463,7 @@ HOG = """
 
 
 def on_terminal(*args, env=None):
-    """What a person sees on stderr."""
+    """stderr of a run in a terminal."""
     ours, theirs = pty.openpty()
     proc = subprocess.Popen([str(ALYS), *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs, env=env)
     os.close(theirs)
@@ -480,7 +480,7 @@ def on_terminal(*args, env=None):
 
 
 def test_hog(started, tmp_path):
-    """The trace is whole, the reason is counted; and who waits for longer than a second sees how far it is."""
+    """A worker that exceeds its limits: the trace is complete, the reason is counted, and a progress bar appears after a second."""
     hog = tmp_path / "hog.s"
     hog.write_text(HOG)
     program = build(tmp_path / "field", "-g0", str(hog))

@@ -78,7 +78,7 @@ def test_cards_follow_the_interval(pages, tmp_path):
 
 
 def test_all_columns_of_stacks_follow_the_interval(pages, tmp_path):
-    """Cart::add: 96 bytes from the begin on, which became 4096 after a second and lived for another one."""
+    """Cart::add: 96 bytes from the start, reallocated to 4096 after a second and freed a second later."""
     seen = on(pages, tmp_path, "shop", SIGHT + """
     await page.click("#metrics [data-id=alloc]");
     await page.click("#tab-stacks");

@@ -14,7 +14,7 @@ TURNS, CALLS = 20, 50
 
 
 def assert_named(trace, tmp_path, turns=TURNS):
-    """Each plugin's calls by its own name, its file and line with it; gives them all."""
+    """Asserts that each plugin's calls have its own name, file and line; returns them."""
     events = list(events_of(trace, tmp_path))
     for size, name in ((901, "first"), (902, "other")):
         calls = [e for e in events if e.get("size") == size and e["kind"] == "alloc"]
@@ -34,7 +34,7 @@ def test_plugins_that_take_each_other_s_place(tmp_path):
 
 @pytest.mark.parametrize("options", [(), ("--follow",)])
 def test_plugins_of_a_running_program(started, tmp_path, options):
-    """It is not held: it may be far ahead when its mappings are looked at."""
+    """A running program is not held: it may have gone on when its mappings are read."""
     trace = tmp_path / "t.alys"
     program = started.program("c_swap", "wait").wait_ready()
     tracer = started.tracer(*options, "-p", program.pid, "-o", trace).recording()
@@ -45,7 +45,7 @@ def test_plugins_of_a_running_program(started, tmp_path, options):
 
 
 def code(tmp_path, name):
-    """A file whose code needs no linker: it is told whom to ask for memory."""
+    """A file with position-independent code that gets malloc's address as an argument."""
     source, out = tmp_path / f"lib_{name}.c", tmp_path / f"{name}.so"
     source.write_text(f"void *site_{name}(void *(*ask)(unsigned long), unsigned long n)\n"
                       "{\n\tvoid *volatile p = ask(n);\n\treturn p;\n}\n")
@@ -56,7 +56,7 @@ def code(tmp_path, name):
 
 @pytest.mark.parametrize("turns, pause", [(200, 0), (4, 60000)], ids=["at once", "slowly"])
 def test_code_that_no_linker_tells_of(started, tmp_path, turns, pause):
-    """The kernel tells of the mappings, and the program of its calls: what was told first counts first."""
+    """Code that no dynamic linker loads: reports of mappings and of calls are processed in the order of their times."""
     trace = tmp_path / "t.alys"
     program = started.program("c_loader", code(tmp_path, "first"), code(tmp_path, "other"), turns, pause).wait_ready()
     tracer = started.tracer("-p", program.pid, "-o", trace).recording()

@@ -30,7 +30,7 @@ def translated(started, kind, program="c_busy"):
 
 
 def goes_on(program, seconds=2):
-    """Its allocations go through whatever probes there are; it checks its blocks itself."""
+    """The program goes on allocating through any probes there are; it checks its blocks itself."""
     program.go()
     time.sleep(seconds)
     assert program.proc.poll() is None
@@ -50,7 +50,7 @@ def test_attaching_is_refused(started, tmp_path, kind):
 
 @pytest.mark.parametrize("kind", ["none", "qemu"])
 def test_one_that_runs_meets_no_shared_probe(started, tmp_path, kind):
-    """Another process is followed: its probes in libc must not be in this one."""
+    """Shared probes of another, followed process must not be in this one."""
     stranger = translated(started, kind).wait_ready()
     program = started.program("c_fork").wait_ready()
     tracer = started.tracer("--follow", "-p", program.proc.pid, "-o", tmp_path / "t.alys").recording()
@@ -111,7 +111,7 @@ def test_command_under_valgrind_runs_to_its_end(tmp_path, follow):
 
 
 def test_library_of_a_translator_is_recognized(started, tmp_path):
-    """Not the real DynamoRIO: what is seen of one from outside."""
+    """A look-alike of DynamoRIO: the files that are visible from outside."""
     library = tmp_path / "libdynamorio.so"
     subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "/dev/null", "-o", library], check=True, timeout=TIMEOUT)
     program = started.program("c_busy", env={**os.environ, "LD_PRELOAD": str(library)}).wait_ready()
@@ -122,7 +122,7 @@ def test_library_of_a_translator_is_recognized(started, tmp_path):
 
 
 def test_library_of_a_translator_that_is_gone_when_it_is_told(started, tmp_path):
-    """It was mapped and taken away again before anybody looked: whoever is told looks at the process, which shows none."""
+    """The library was mapped and unmapped again before the process was examined: the event alone is no evidence."""
     shutil.copy(PROGS / "c_swap", tmp_path)
     shutil.copy(PROGS / "lib_other.so", tmp_path)
     shutil.copy(PROGS / "lib_first.so", tmp_path / "frida-agent.so")
@@ -138,7 +138,7 @@ def test_library_of_a_translator_that_is_gone_when_it_is_told(started, tmp_path)
 
 
 def test_library_loaded_twice_without_the_right_to_run(started, tmp_path):
-    """As an emulator has it that nobody has named: its guest's libc beside its own."""
+    """As in an unknown emulator: the guest's libc is mapped without execute permission beside its own."""
     program = started.program("c_twice", "emulator").wait_ready()
     done = alys("-p", program.proc.pid, "-o", tmp_path / "t.alys")
     assert done.returncode != 0 and "runs under an emulator" in done.stderr, done.stderr
@@ -148,7 +148,7 @@ def test_library_loaded_twice_without_the_right_to_run(started, tmp_path):
 
 @pytest.mark.parametrize("how", ["parser", "file"])
 def test_who_maps_files_to_read_them_is_none(started, tmp_path, how):
-    """Profilers, debuggers and what prints backtraces, Rust's and libbacktrace's for two."""
+    """Profilers, debuggers and programs that print backtraces (Rust, libbacktrace) map libraries to read them: they are traced."""
     program = started.program("c_twice", how).wait_ready()
     tracer = started.tracer("-p", program.proc.pid, "-o", tmp_path / "t.alys").recording()
     program.go()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Files that nobody may load alone prove their cheap exits in their first calls: whoever comes, goes or is born meanwhile, each
-call is seen once.
+Files that the helper cannot load prove their cheap exits in the program's first calls. Each call counts once, whatever processes
+start, fork or exit meanwhile.
 """
 
 import re
@@ -19,7 +19,7 @@ CALLS = 5000  # of c_trial, a round
 
 @pytest.fixture(scope="module")
 def static(tmp_path_factory):
-    """c_trial with a collector of its own."""
+    """c_trial with a statically linked collector."""
     program = tmp_path_factory.mktemp("static") / "c_static_trial"
     subprocess.run(["gcc", "-O2", ROOT / "tests/prog/c_trial.c", "-l:libgc.a", "-lpthread", "-ldl", "-o", program],
                    check=True, timeout=TIMEOUT)
@@ -32,7 +32,7 @@ def library(folder):
 
 
 def with_library(started, path):
-    """Runs with the collector at path."""
+    """Runs the program with the collector at `path`."""
     return started.program("c_trial", env={"LD_LIBRARY_PATH": str(path.parent)}).wait_ready()
 
 
@@ -52,7 +52,7 @@ def await_rounds(program, cnt):
 
 
 def decided(tracer):
-    """How often it was said that calls agreed; that none did not."""
+    """The number of trials that succeeded; none may have failed."""
     assert " 0 did not" in tracer.text or "did not:" not in tracer.text, tracer.text
     return len(re.findall(r" first calls agreed, 0 did not: results are read at cheap exits", tracer.text))
 
@@ -96,7 +96,7 @@ def test_a_replaced_library_is_another_file(started, tmp_path):
 
 @pytest.mark.parametrize("kind", ["deleted", "static"])
 def test_a_child_born_during_a_trial(started, tmp_path, static, kind):
-    """Its calls are the trial's as well, before and after the verdict."""
+    """A child's calls count in the trial as well, and are exact before and after its end."""
     if kind == "static":
         program = started.program(str(static)).wait_ready()
     else:
@@ -112,7 +112,7 @@ def test_a_child_born_during_a_trial(started, tmp_path, static, kind):
 
 
 def test_a_process_that_ends_during_its_trial(started, tmp_path, static):
-    """Before it made a call; the other's trial goes on."""
+    """The process exits before it made a call; the trial goes on in the other one."""
     programs = [started.program(str(static)).wait_ready() for _ in "ab"]
     tracer = recording(started, tmp_path, programs)
     assert programs[0].finish() == 0
@@ -133,7 +133,7 @@ def start(d, started, path):
 
 @pytest.mark.parametrize("decided_before", [False, True])
 def test_a_start_in_another_container(overlays, started, daemon, static, decided_before):
-    """One file to the kernel, a name in each container: what one proves anew changes nothing for the other's calls."""
+    """The file is one inode with a path in each container: a new trial in one does not disturb calls in the other."""
     folders = overlays(static)
     d = daemon("--exe", f"*/{static.name}", "--sample", "bytes:1")
     first = start(d, started, folders[1] / static.name)

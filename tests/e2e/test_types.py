@@ -61,7 +61,7 @@ def test_objects_of_a_classs_own_allocate(traces):
 
 
 def test_they_are_learned(started, tmp_path):
-    """The numbers in their first words are named by the stacks that made them."""
+    """The type ids in objects' first words get names from the stacks that allocated them."""
     program = started.program("private.debug").wait_ready()
     tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys").recording()
     program.go()

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.bpf
 
 @pytest.mark.parametrize("mode", ["steady", "bursty", "periodic", "startup", "threads"])
 def test_estimates_hold(tmp_path, mode):
-    """Sizes are the ends of size classes, so that a refill's blocks are what was asked for, but for one byte."""
+    """Sizes are the upper ends of size classes, so that a refill's blocks equal the requested sizes but for one byte."""
     trace = tmp_path / "t.alys"
     truth = recorded(trace, PROGS / "c_gcrates", "4", mode, args=("-s", "bytes:4k", "--max-overhead", "3"))
     told = estimates(trace)
@@ -32,7 +32,7 @@ def test_estimates_hold(tmp_path, mode):
 
 
 def test_what_no_window_met_is_told(tmp_path):
-    """Of a program that is over before the first window nothing but its start is known, and that is said."""
+    """Of a program that ends before the first window only its start is known, and the output says so."""
     trace = tmp_path / "t.alys"
     # Gaps are drawn: now and then the first one is short.
     for _ in range(10):
@@ -57,7 +57,7 @@ def test_weights_say_the_same_as_reports(tmp_path):
 
 
 def test_in_use_of_a_collector(tmp_path):
-    """What windows saw is followed by marks to its end, like everything else."""
+    """Objects seen in windows are followed by marks until they are reclaimed, like all others."""
     trace = tmp_path / "t.alys"
     recorded(trace, PROGS / "c_gcrates", "3", "steady", args=("-s", "bytes:4k", "--max-overhead", "1"))
     assert windows_of(trace) > 0
@@ -66,7 +66,7 @@ def test_in_use_of_a_collector(tmp_path):
 
 
 def test_cheap_probes_stay(tmp_path):
-    """Far below the budget nothing changes: no window, no other weight."""
+    """Far below the budget probes stay attached: no windows, and the usual weights."""
     trace = tmp_path / "t.alys"
     truth = recorded(trace, PROGS / "c_gcrates", "1", "periodic", args=("-s", "bytes:4k", "--max-overhead", "100"))
     assert windows_of(trace) == 0

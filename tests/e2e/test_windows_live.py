@@ -25,7 +25,7 @@ class Report(Tracer):
         self.text = ""
 
     def rows(self):
-        """What it printed, once it has ended."""
+        """The report's rows, once it has ended."""
         out, said = self.proc.communicate(timeout=TIMEOUT)
         assert self.proc.returncode == 0, said
         return json.loads(out)
@@ -42,7 +42,7 @@ def truth_of(program):
 
 @pytest.mark.parametrize("mode", ["steady", "bursty", "threads"])
 def test_report_while_it_runs(started, mode):
-    """What the collector counted is known at every window: a report does not wait for the end."""
+    """The collector's counters are read at every window, so a report does not wait for the end."""
     program = started.program("c_gcrates", "4", mode).wait_ready()
     report = started.other(Report(program.pid, "-s", "bytes:4k", "--max-overhead", "3", "--show", "alloc", "-f", "json")).recording()
     program.go()
@@ -67,7 +67,7 @@ def test_report_wants_samples(started):
 
 
 def test_daemon(started, daemon):
-    """Its estimates are right while the program is there, and status and metrics say what is covered."""
+    """Estimates are right while the program runs, and status and metrics state the share covered."""
     program = started.program("c_gcrates", "4", "steady").wait_ready()
     d = daemon("-p", program.pid, "--sample", "bytes:4k", "--max-overhead", "3")
     d.until(lambda: d.traced() == 1)
@@ -87,7 +87,7 @@ def test_daemon(started, daemon):
 
 
 def test_daemon_off_in_a_window(started, daemon):
-    """Switched off and on again, with another rate, whatever was under way: no probe stays, and windows come again."""
+    """Switched off and on again with another rate, at any moment: no probe stays, and windows resume."""
     before = probe_programs()
     program = started.program("c_gcrates", "30", "steady").wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:4k", "--max-overhead", "1")
@@ -118,7 +118,7 @@ def test_daemon_killed_in_a_window(started, daemon):
 
 
 def test_many_turns(started, daemon):
-    """Probes put in and taken out again and again: ALYS_TURNS=10000 does it for a quarter of an hour or so."""
+    """Probes are attached and removed many times; ALYS_TURNS=10000 takes about half an hour."""
     turns = int(os.environ.get("ALYS_TURNS", "25"))
     before = probe_programs()
     program = started.program("torture.release", 2_000_000_000).wait_ready().go()

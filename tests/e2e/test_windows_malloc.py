@@ -17,14 +17,14 @@ TURNS = "8000"  # of work between two allocations: probes are felt, and most of 
 
 
 def spent(trace):
-    """Shares of the programs' CPU time: all that probes took, and what those took that stay in."""
+    """Shares of the programs' CPU time: all probes, and those that stay attached between windows."""
     line = re.search(r"^windows +(.*)$", alys("info", trace).stdout, re.M).group(1)
     kept = re.search(r"([\d.e+-]+) % at probes that stay in", line)
     return float(re.search(r"took ([\d.e+-]+) %", line).group(1)), float(kept.group(1)) if kept else 0
 
 
 def met(trace):
-    """Windows that met the program: few do when the machine is busy, and gaps are drawn."""
+    """The number of windows in which the program ran: few on a busy machine, as gaps are random."""
     return windows_of(trace) if "that no window met" not in alys("info", trace).stdout else 0
 
 
@@ -65,7 +65,7 @@ def test_bursts_that_no_window_meets(tmp_path, words):
 
 
 def test_budget_under_a_load_that_changes_tenfold(tmp_path):
-    """Always in, probes would take some two thirds of the second half."""
+    """Attached all the time, probes would take about two thirds of the second half."""
     trace = tmp_path / "t.alys"
     truth = recorded(trace, PROGS / "c_rates", "5", "tenfold", "1000",
                      args=("-s", "bytes:4k", "--max-overhead", "5", "--profile", "allocations"))
@@ -78,7 +78,7 @@ def test_budget_under_a_load_that_changes_tenfold(tmp_path):
 
 
 def test_processes_that_come_and_go(tmp_path):
-    """Forks, execs and loaded libraries, whatever window they fall into: no call is unaccounted for, and no probe is left."""
+    """fork, exec and dlopen in and between windows: every call is accounted for, and no probe is left."""
     before = probe_programs()
     trace = tmp_path / "t.alys"
     programs = " && ".join(f"{PROGS / name} >/dev/null" for name in ("c_fork", "c_exec", "c_dlopen"))
@@ -92,7 +92,7 @@ def test_processes_that_come_and_go(tmp_path):
 
 
 def test_two_that_share_links(started, daemon):
-    """Switched off in a window, on again, killed: no probe stays, and both go on."""
+    """Two processes with shared links: switched off in a window, on again, killed. No probe stays, and both go on."""
     before = probe_programs()
     programs = [started.program("c_rates", "60", "steady", TURNS).wait_ready().go() for _ in range(2)]
     for n in range(2):
@@ -114,7 +114,7 @@ def test_two_that_share_links(started, daemon):
 
 
 def test_in_use(tmp_path):
-    """Frees are always seen, so that nothing of a window outlives its end; what that costs is said."""
+    """Frees are always probed, so sampled blocks do not stay in use after they are freed; the cost is stated."""
     trace = tmp_path / "t.alys"
     for _ in range(5):
         done = alys("--force", "-o", trace, "-s", "bytes:4k", "--max-overhead", "20", "--", PROGS / "c_rates", "2", "steady", "1000",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A daemon's memory as the kernel reports it, and as its status does."""
+"""A daemon's memory, as reported by the kernel and by its status."""
 
 import ctypes
 import re
@@ -45,7 +45,7 @@ def one_memory(pid, other):
 def account(d):
     """
     Reading several processes is not atomic: memory can move from one to another, and a new worker shares pages with its
-    parent. So each is read twice; what it had both times was in use at the moment between.
+    parent. So each is read twice; the smaller value was in use at the moment in between.
     """
     while True:
         there = family(d.proc.pid)

@@ -12,7 +12,7 @@ PLACE = Path(os.environ.get("BUILD", HERE.parents[1] / "build")).resolve() / "te
 
 
 def made(out, sources, commands, env=None):
-    """That file, made anew in a folder of its own when anything it is made of is younger."""
+    """Builds the file in a folder of its own, again if any of its sources is newer."""
     if out.exists() and out.stat().st_mtime > max(os.stat(source).st_mtime for source in sources):
         return out
     shutil.rmtree(out.parent, ignore_errors=True)

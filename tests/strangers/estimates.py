@@ -14,7 +14,7 @@ FEW = 40
 
 
 def rows(trace, show):
-    """Site -> bytes and the square of their stated error; under None what is nobody's."""
+    """{site: (bytes, squared stated error)}; None: allocations of no site."""
     done = alys("report", "--by", "stack", "--show", show, "-f", "json", "--top", "0", "--depth", "128", trace)
     assert done.returncode == 0, done.stderr
     found = {}
@@ -26,7 +26,7 @@ def rows(trace, show):
 
 
 def site_among(frames):
-    """By the innermost frame that is a site, as conftest's site_of."""
+    """The innermost frame that is a site, as in conftest's site_of."""
     for frame in frames:
         if "__cxa_allocate_exception" in frame:
             return None
@@ -37,15 +37,15 @@ def site_among(frames):
 
 
 def expected_error(size, calls, every):
-    """The standard error that nobody can stay below: for what was not sampled at all, none is stated."""
+    """The theoretical standard error, for sites of which nothing was sampled and no error is stated."""
     mean = size / calls
     return math.sqrt(size * mean / math.expm1(mean / every))
 
 
 def far_off(estimates, truth, every):
     """
-    Site -> z of every one that is too far from the truth. `truth` is site -> (bytes, calls); sites of which so few samples
-    are expected that errors are not normal count together.
+    {site: z} of sites that are too far from the truth. `truth` is {site: (bytes, calls)}. Sites with so few expected samples
+    that their errors are not normally distributed are pooled.
     """
     pools = {}
     for site, (size, calls) in truth.items():

@@ -25,13 +25,13 @@ def counter():
 
 
 def cgo():
-    """Debian has the compiler, and no program worth the name that is linked with the C library."""
+    """Builds a Go program with cgo: Debian has no useful one that links the C library."""
     out, source = PLACE / "cgo/cgo", HERE / "cgo.go"
     return made(out, [source], [f"go build -o {out} {source}"], {"CGO_ENABLED": "1", "GOCACHE": str(PLACE / "gocache")})
 
 
 def counts_below(folder):
-    """Per process what it counted, as all the programs that it was; nothing of those that did nothing."""
+    """{process: counts}, over all programs that it executed; without processes that allocated nothing."""
     found = collections.defaultdict(lambda: Counts(0, 0, 0, 0, 0))
     for path in Path(folder).iterdir():
         counted = Counts(*struct.unpack("=6Q", path.read_bytes())[:5])
@@ -41,7 +41,7 @@ def counts_below(folder):
 
 
 class Counted:
-    """A program with the counter before it, that waits before its main."""
+    """A program with counter.c preloaded, which waits before main."""
 
     def __init__(self, argv, folder, env=None, user=None, pause=0, **popen):
         self.folder = folder
@@ -56,7 +56,7 @@ class Counted:
         os.close(say)
 
     def hears(self, word):
-        """Waits until it says so; gives the thread that does."""
+        """Starts a thread that reads stderr until the program says that it is ready."""
         ready, _, _ = select.select([self.heard], [], [], TIMEOUT)
         line = os.read(self.heard, 64).decode() if ready else ""
         assert line.startswith(word), f"{self.proc.args}: {line!r} instead of {word}: {self.proc.poll()}"
@@ -66,7 +66,7 @@ class Counted:
         os.write(self.told, b"g")
 
     def finish(self):
-        """Status and what it said on stderr; the pipe is read to its end."""
+        """(status, stderr); reads the pipe to its end."""
         _, text = self.proc.communicate(timeout=TIMEOUT)
         return self.proc.returncode, text.decode(errors="replace")
 
@@ -92,7 +92,7 @@ class Guest:
 
 
 def supplies(folder):
-    """What the programs work on, made of nothing but numbers."""
+    """Generates the programs' input files."""
     (folder / "numbers.json").write_text(
         "[" + ",".join(f'{{"id":{i},"name":"item {i % 97}","tags":["a{i % 7}","b{i % 11}"]}}' for i in range(300)) + "]")
     (folder / "numbers.txt").write_text("".join(f"{i} line {i * i % 1009} of {i % 13}\n" for i in range(4000)))
@@ -115,7 +115,7 @@ def supplies(folder):
 
 
 def talk(path, words, ends):
-    """Says words to a server's socket, which may not be there yet, and hears until its answer ends so."""
+    """Sends a request to a server's socket, which may not exist yet, and reads until the answer ends as given."""
     end = time.monotonic() + TIMEOUT
     while True:
         try:
@@ -203,7 +203,7 @@ GUESTS = [
 
 
 def start(guest, folder, counts, **more):
-    """The program on what `supplies` made in that folder."""
+    """Starts the program on the files that `supplies` made in the folder."""
     def fill(text):
         return str(text()) if callable(text) else text.replace("{dir}", str(folder))
 
@@ -214,7 +214,7 @@ def start(guest, folder, counts, **more):
 
 @pytest.fixture
 def place(public, guest):
-    """A folder that any user may reach and write to, with what the programs work on."""
+    """A folder that any user can write to, with the programs' input files."""
     folder = public.folder
     folder.chmod(0o777)
     supplies(folder)

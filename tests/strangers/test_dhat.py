@@ -33,7 +33,7 @@ DHAT = ["valgrind", "-q", "--tool=dhat"]
 
 
 def environments(folder):
-    """Valgrind's, and ours: what valgrind adds is there, too, for programs make copies of it, under a name that loads nothing."""
+    """Environments under valgrind and alys-bpf, of equal length because programs copy them: ours has what valgrind adds, renamed."""
     plain = {"PATH": os.environ["PATH"], "HOME": str(folder), "LC_ALL": "C", "PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0",
              "PERL_HASH_SEED": "0"}
     told = subprocess.run([*DHAT, "--dhat-out-file=/dev/null", "env", "-0"], env=plain, capture_output=True, check=True, timeout=TIMEOUT)
@@ -43,7 +43,7 @@ def environments(folder):
 
 
 def of_dhat(words, folder, env):
-    """Blocks and bytes in all. A block that realloc makes larger counts once more, with its new size."""
+    """Total blocks and bytes. As in DHAT, a reallocated block counts once more, with its new size."""
     out = folder / "dhat.out"
     subprocess.run([*DHAT, f"--dhat-out-file={out}", *words], cwd=folder, env=env,
                    stdout=subprocess.DEVNULL, timeout=3 * TIMEOUT)

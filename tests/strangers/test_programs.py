@@ -15,7 +15,7 @@ each_guest = pytest.mark.parametrize("guest", GUESTS, ids=lambda g: g.name)
 
 
 def record(started, guest, folder, trace, *options):
-    """One recording of the program's whole work: what was counted, by process."""
+    """Records the program's whole work; returns the counter's numbers by process."""
     for old in (folder / "counts").iterdir():
         old.unlink()
     counted = started.other(start(guest, folder, folder / "counts"))
@@ -31,7 +31,7 @@ def record(started, guest, folder, trace, *options):
 
 
 def counts_of(events):
-    """The same numbers of what was recorded."""
+    """The recording's numbers in the same form."""
     found = collections.defaultdict(lambda: [0] * 5)
     for event in events:
         row = found[event["tgid"]]
@@ -53,7 +53,7 @@ def test_exact(started, tmp_path, guest, place):
 
 
 def sampled(started, guest, folder, trace):
-    """How many of the errors that are stated, bytes and blocks are away from what was counted."""
+    """Deviations of estimated bytes and blocks from the counts, in stated standard errors."""
     told = record(started, guest, folder, trace, "-s", f"bytes:{guest.every}").values()
     assert_law(trace)
     total = alys("report", "--by", "process", "--show", "alloc", "-f", "json", trace)

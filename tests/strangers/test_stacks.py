@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded stacks of allocations, compared with gdb's of the program stopped right behind the call."""
+"""Recorded stacks of allocations, compared with gdb's after the program was stopped right after the call."""
 
 import re
 import subprocess
@@ -34,7 +34,7 @@ end
 
 
 def gdb(pid, tid, folder):
-    """(address, name) of each frame and of each call that was inlined in it, innermost first."""
+    """(address, name) of each frame and of each function inlined in it, innermost first."""
     script = folder / "walk.gdb"
     script.write_text(WALK.format(tid=tid))
     done = subprocess.run(["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set auto-load off",
@@ -54,21 +54,21 @@ def allocations(trace, folder):
 
 
 def names(frames):
-    """Of the program's own functions, from the innermost call that both the allocation and the wait are in."""
+    """Names of the program's own functions, from the innermost one that made both the allocation and the wait."""
     found = (re.search(r"\b(stand_\w+|main)\b", re.sub("<.*", "", name)) for _, name in frames)
     found = [name.group(1) for name in found if name]
     return found[found.index("stand_inner"):]
 
 
 def callers(frames):
-    """Addresses outside of the frame in which they were made one after the other: as often as calls are inlined there."""
+    """Addresses of the callers; a frame's address occurs once for each function inlined there."""
     here = next(at for at, name in frames if "stand_inner" in name)
     return [at for at, _ in frames[[at for at, _ in frames].index(here):] if at != here]
 
 
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v.name in BUILDS], ids=lambda v: v.name)
 def test_inlined_and_called(started, tmp_path, variant):
-    """A sampled one: of so large a block one in a million is passed over."""
+    """With sampling: so large a block is skipped once in a million."""
     trace = tmp_path / "t.alys"
     program = started.program(str(variants.build(variant)), "100", "stand", env=variant.env).wait_ready()
     tracer = started.tracer("-p", program.pid, "-o", trace, "-s", "bytes:4096").recording()

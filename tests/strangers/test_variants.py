@@ -16,7 +16,7 @@ THROWS = "site_new_refused"
 
 
 def record(started, variant, trace, rounds, *options):
-    """One recording of the waiting program's work: what it says of itself."""
+    """Records the waiting program's work; returns the truth that it prints."""
     program = started.program(str(variants.build(variant)), str(rounds), env=variant.env).wait_ready()
     tracer = started.tracer("-p", program.pid, "-o", trace, "--force", *options).recording()
     truth = program.go().truths()[0]
@@ -45,7 +45,7 @@ def test_exact(started, tmp_path, variant):
 
 
 def sampled(started, variant, trace):
-    """What is too far from the truth in one recording."""
+    """Sites that are too far from the truth in one sampled recording."""
     truth = record(started, variant, trace, 4000, "-s", f"bytes:{EVERY}")["sites"]
     book = assert_law(trace)
     assert book.skipped > book.recorded > 0

@@ -142,7 +142,7 @@ def build(variant):
 
 
 def build_all():
-    """Two at a time where there are two processors; what fails is told again by the test that wants it."""
+    """Builds in parallel; a failure is reported again by the test that needs the build."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = [pool.submit(build, variant) for variant in VARIANTS]
     failed = [f"{job.exception()}" for job in jobs if job.exception()]
