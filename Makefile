@@ -23,7 +23,7 @@ LDLIBS  := -lbpf -ldw -lelf -lz -llzma -lzstd -lprotobuf-c -lZydis -liberty -lmi
 
 include scripts/modules.mk
 SOURCES := $(foreach m,$(MODULES),$(sort $(wildcard $(call folder_of,$(m))/*.c)))
-PROTO   := $(patsubst %.proto,$(BUILD)/%.pb-c,$(wildcard user/output/profiles/*.proto))
+PROTO   := $(patsubst %.proto,$(BUILD)/%.pb-c,$(wildcard user/*/*/*.proto))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(PROTO:=.o)
 
 all: $(BUILD)/alys-bpf $(BUILD)/alys_converter

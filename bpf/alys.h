@@ -97,7 +97,7 @@ struct alys_ev_stack {
 #define ALYS_EXIT_STATUS (1ull << 32)
 
 /*
- * exec, exit (other = status), fork (tgid/tid = parent, other = child's tgid), miss (other = address), oom (other =
+ * exec (other = the new program's number, see struct alys_entered), exit (other = status), fork (tgid/tid = parent, other = child's tgid), miss (other = address), oom (other =
  * victim's tgid, whichever task is running).
  */
 struct alys_ev_proc {
@@ -315,6 +315,17 @@ struct alys_object {
 #define ALYS_RECALL_ALIKE 1 /* a stack like the remembered one is not walked again */
 #define ALYS_RECALL_CHECK 2 /* it is walked again and compared */
 
+/*
+ * Key of `entered`: a function chosen by --calls, in one program of a process: `program` is the kernel's own count of
+ * executions (self_exec_id), which an exec record has as its `other`.
+ */
+struct alys_entered {
+	__u32 tgid;
+	__u32 function; /* the attach cookie's low half */
+	__u64 program;
+};
+#define ALYS_MAX_ENTERED 16384 /* functions by processes that run at once */
+
 /* Set before load (rodata). */
 struct alys_config {
 	__u64 interval; /* bytes:N, 0 = exact */
@@ -389,7 +400,9 @@ struct alys_config {
 	X(39, PAGES, NOTE, "pages", "pages that became resident (--rss)")                                                        \
 	X(40, PAGES_NO_PLACE, NOTE, "pages-no-place", "of these, pages without an address: in no row (--rss)")                   \
 	X(41, PAGES_GUESSED, NOTE, "pages-guessed",                                                                              \
-	  "touches of which the number of pages was not certain: the least that fits (--rss)")
+	  "touches of which the number of pages was not certain: the least that fits (--rss)")                                   \
+	X(42, ENTERED_NO_ROOM, NOTE, "calls-uncounted",                                                                          \
+	  "calls of functions chosen by --calls that found no room in the table of their counts")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };
@@ -434,5 +447,6 @@ _Static_assert(sizeof(struct alys_ev_gc) == 56, "wire");
 _Static_assert(sizeof(struct alys_gc_site) == 24, "wire");
 _Static_assert(sizeof(struct alys_hold) == 16, "wire");
 _Static_assert(sizeof(struct alys_ev_range) == 48, "wire");
+_Static_assert(sizeof(struct alys_entered) == 16, "wire");
 
 #endif

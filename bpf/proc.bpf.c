@@ -47,7 +47,8 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 	bpf_map_delete_elem(&gc_states, &tgid);
 	__sync_fetch_and_add(&gc_epoch, 1);
 	struct hold held = hold_wanted();
-	hold(&held, emit_proc_at(ALYS_EV_EXEC, 0, held.time, held.who));
+	__u64 program = bpf_get_current_task_btf()->self_exec_id;
+	hold(&held, emit_proc_at(ALYS_EV_EXEC, program, held.time, held.who));
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures for tests with real probes, which compare alys-bpf's results with what the traced programs print of themselves."""
+"""Fixtures for tests with real probes, which compare alys-bpf's results with what the traced programs print."""
 
 import collections
 import contextlib
@@ -265,7 +265,7 @@ class Tracer:
     """A running alys-bpf; `recording` waits until its probes are attached."""
 
     def __init__(self, args, **popen):
-        self.args = [str(a) for a in args]
+        self.args = always_on(args)
         self.proc = subprocess.Popen([str(ALYS), "-v", *self.args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                      stderr=subprocess.PIPE, **popen)
         self.text = ""
@@ -311,8 +311,8 @@ class Tracer:
             self.proc.communicate()
 
 
-def assert_marked(request):
-    assert request.node.get_closest_marker("bpf"), "a test with probes needs the mark: those without it run side by side"
+def assert_marked(item):
+    assert item.get_closest_marker("bpf"), "a test with probes needs the mark: those without it run side by side"
 
 
 @pytest.fixture
@@ -327,7 +327,7 @@ def started(request):
             return running[-1]
 
         def tracer(self, *args, **popen):
-            assert_marked(request)
+            assert_marked(request.node)
             running.append(Tracer(args, **popen))
             return running[-1]
 
@@ -399,9 +399,48 @@ def overlays(tmp_path):
         subprocess.run(["umount", "-l", folder], check=False, stderr=subprocess.DEVNULL)
 
 
+VERBS_THAT_RECORD = ("record", "report", "top", "daemon")
+
+
+def always_on(args):
+    """The words of a sampled recording with probes attached all the time, unless the test gives a budget: windows are random."""
+    words = [str(a) for a in args]
+    own = words[:words.index("--")] if "--" in words else words
+    if not {"-s", "--sample"} & set(own) or "--max-overhead" in own:
+        return words
+    verb = words[0] in VERBS_THAT_RECORD
+    return [*words[:verb], "--max-overhead", "0", *words[verb:]]
+
+
+class Current:
+    """The running test, for functions that are not fixtures."""
+    item = None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    Current.item = item
+
+
+def records(words):
+    """Whether these words attach probes, unless they are refused. Words that begin with an option mean record; a report with
+    -p reads a trace where one is named."""
+    own = words[:words.index("--")] if "--" in words else words
+    if {"--help", "-h", "--version", "--heap"} & set(own):
+        return False
+    verb = words[0] if words else ""
+    if verb == "report":
+        return "-p" in own and not own[-1].endswith(".alys")
+    return verb.startswith("-") or verb in VERBS_THAT_RECORD
+
+
 def alys(*args, timeout=TIMEOUT, **kw):
-    return subprocess.run([str(ALYS), *[str(a) for a in args]], capture_output=True, text=True, errors="replace",
+    words = always_on(args)
+    done = subprocess.run([str(ALYS), *words], capture_output=True, text=True, errors="replace",
                           timeout=timeout, stdin=subprocess.DEVNULL, **kw)
+    if records(words) and done.returncode == 0:
+        assert_marked(Current.item)
+    return done
 
 
 def convert(trace, fmt, out, *args):
@@ -443,10 +482,13 @@ def family(pid):
 
 
 class Daemon:
-    def __init__(self, tmp_path, *args, launcher=(), binary=ALYS):
+    """Probes are attached all the time, unless `budget`: then as the options say, or by default."""
+
+    def __init__(self, tmp_path, *args, launcher=(), binary=ALYS, budget=False):
         self.socket = tmp_path / "ctl"
         self.text = b""
-        self.proc = subprocess.Popen([*launcher, str(binary), "daemon", "-v", "--socket", str(self.socket), *map(str, args)],
+        self.proc = subprocess.Popen([*launcher, str(binary), "daemon", "-v", "--socket", str(self.socket),
+                                      *(() if budget or "--max-overhead" in args else ("--max-overhead", "0")), *map(str, args)],
                                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def wait_ready(self, timeout=TIMEOUT):
@@ -516,7 +558,7 @@ def daemon(request, tmp_path):
     running = []
 
     def start(*args, place=tmp_path, **kw):
-        assert_marked(request)
+        assert_marked(request.node)
         running.append(Daemon(place, *args, **kw))
         return running[-1].wait_ready()
 

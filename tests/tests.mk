@@ -5,11 +5,11 @@ UNIT  := $(patsubst tests/unit/%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
 FUZZ  := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 PROGS := $(patsubst tests/prog/%,$(BUILD)/tests/prog/%,$(basename $(filter-out tests/prog/lib_%,\
 	$(sort $(wildcard tests/prog/*.c tests/prog/*.cc)))) $(patsubst %.c,%.so,$(wildcard tests/prog/lib_*.c))) \
-	$(foreach p,alloc torture alive,$(foreach v,debug release,$(BUILD)/tests/prog/$(p).$(v))) \
+	$(foreach p,alloc torture alive calls,$(foreach v,debug release,$(BUILD)/tests/prog/$(p).$(v))) \
 	$(BUILD)/tests/prog/alloc.staticgc $(BUILD)/tests/prog/alive.staticgc $(BUILD)/tests/prog/alive.mt $(foreach v,debug release,$(BUILD)/tests/prog/closures.$(v)) $(foreach v,debug release,$(BUILD)/tests/prog/private.$(v)) $(foreach v,debug release staticgc fields mt,$(BUILD)/tests/prog/graph.$(v)) $(foreach v,debug release staticgc mt,$(BUILD)/tests/prog/census.$(v)) $(BUILD)/demo/server.debug $(BUILD)/demo/server $(BUILD)/demo/objects.debug $(BUILD)/demo/holders.debug
 
 module_objects = $(foreach m,$(1),$(patsubst %.c,$(BUILD)/%.o,$(wildcard $(call folder_of,$(m))/*.c)) \
-	$(if $(filter profiles,$(m)),$(PROTO:=.o)))
+	$(addsuffix .o,$(filter $(BUILD)/$(call folder_of,$(m))/%,$(PROTO))))
 modules_for = $(call modules_of,$(word 2,$(subst _, ,$(1))) $(needs_$(1)))
 needs_fuzz_trace := model
 needs_test_window := model

@@ -17,13 +17,13 @@ AT_A_TIME = 4  # most of a run is waiting for the kernel; with windows one, beca
 ENV = {**os.environ, "ALYS_NO_WAIT": "1"}
 LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
 LOADS = "steady", "bursty", "periodic", "startup", "threads"
-BUDGET = ["--max-overhead", "1"]
+BUDGET, ALWAYS = ["--max-overhead", "1"], ["--max-overhead", "0"]
 
 # What is recorded, and how: program and words, options, rates.
 CASES = {
-    "malloc": (["c_fixed"], [], ("exact", "4k", "512k")),
-    "libgc, at calls": (["c_gcfixed"], ["--sample-at", "call"], ("exact", "4k", "512k")),
-    "libgc, at refills": (["c_gcfixed", "blocks"], ["--sample-at", "refill"], ("4k", "512k")),
+    "malloc": (["c_fixed"], ALWAYS, ("exact", "4k", "512k")),
+    "libgc, at calls": (["c_gcfixed"], [*ALWAYS, "--sample-at", "call"], ("exact", "4k", "512k")),
+    "libgc, at refills": (["c_gcfixed", "blocks"], [*ALWAYS, "--sample-at", "refill"], ("4k", "512k")),
     **{f"malloc, {load}, windows of 1 %": (["c_rates", "2", load, "8000"], BUDGET, ("4k",)) for load in LOADS},
     **{f"libgc, {load}, windows of 1 %": (["c_gcrates", "2", load], BUDGET, ("4k",)) for load in LOADS},
 }
@@ -38,13 +38,13 @@ def truth_in(text):
 
 
 def estimates(trace):
-    """Site -> bytes and their standard error."""
+    """{site: (bytes, standard error)}"""
     said = subprocess.run([ALYS, "report", "--show", "alloc", "-f", "json", trace], capture_output=True, text=True, check=True)
     return {row["site"].split()[0]: (row["bytes"], row.get("error") or 0) for row in json.loads(said.stdout)["rows"]}
 
 
 def run(folder, number, words, options):
-    """Each site's truth, estimate and standard error."""
+    """Truth, estimate and standard error of each site."""
     trace = os.path.join(folder, f"{number}.alys")
     done = subprocess.run([ALYS, "--force", "-q", "-o", trace, *options, "--", path_of(words[0]), *words[1:]], env=ENV,
                           capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
@@ -69,7 +69,7 @@ def runs_of(options):
 
 
 def line(name, rate, sites, runs):
-    """How far off, how far off it says that it may be, and how often that was so; without samples nothing can be said."""
+    """Actual error, stated error and coverage of the stated intervals; empty without samples."""
     off = statistics.median(abs(told - truth) / truth for truth, told, _ in sites)
     if rate == "exact":
         return [name, rate, runs, percent(off), "-", f"- / {len(sites)}", "-"], None
@@ -109,7 +109,7 @@ def bpftrace(program):
 
 
 def heaptrack(program):
-    """Its status is that of the window that it would open in the end."""
+    """heaptrack's exit status is that of its graphical interface, which cannot start here."""
     return subprocess.run(["heaptrack", "-o", os.path.join(OUT, "accuracy"), program], env=ENV, stdout=subprocess.PIPE, text=True,
                           stderr=subprocess.STDOUT, check=False, stdin=subprocess.DEVNULL).stdout
 
@@ -120,7 +120,7 @@ def dhat(program):
 
 
 def others():
-    """Sums of the whole program: the tools give them in words of their own."""
+    """Totals of other tools, parsed from their outputs."""
     program = path_of("c_fixed")
     plain = truth_in(subprocess.run([program], env=ENV, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL).stdout)
     truth = {"bytes": sum(s["bytes"] for s in plain.values()), "calls": sum(s["allocs"] for s in plain.values())}

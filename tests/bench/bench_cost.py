@@ -11,20 +11,22 @@ from tracers import Bpftrace, Dhat, Floor, Heaptrack, missing
 SECONDS = 0.5 if QUICK else 2
 DEPTH = 10
 PAIRS, GC = "pairs", "gc_loop"
+ALWAYS = ("--max-overhead", "0")
 
 ALYS = {
     "alys-bpf exact, full stacks": (),
     "alys-bpf exact, no stacks of frees": ("--no-free-stacks",),
     "alys-bpf exact, without stacks": ("-b", "none"),
-    "alys-bpf sampled, 512k": ("--sample", "bytes:512k"),
-    "alys-bpf sampled, 4k": ("--sample", "bytes:4k"),
+    "alys-bpf sampled, 512k": ("--sample", "bytes:512k", *ALWAYS),
+    "alys-bpf sampled, 4k": ("--sample", "bytes:4k", *ALWAYS),
+    "alys-bpf sampled, 512k, default budget": ("--sample", "bytes:512k"),
 }
 FULL = "alys-bpf exact, full stacks"
 FLOOR, BPFTRACE, HEAPTRACK, DHAT = "floor: empty probes", "bpftrace", "heaptrack", "valgrind DHAT"
 
 
 class Facts:
-    """What the runs of one row and workload said, repetition by repetition."""
+    """Results of one row and workload, by repetition."""
 
     def __init__(self):
         self.kept = {}
@@ -50,7 +52,7 @@ def attach(row, workload, pid):
 
 
 def run(row, workload, threads, facts):
-    """Nanoseconds; for threads, those one operation takes the program as a whole."""
+    """Nanoseconds per operation; with threads, of the whole program."""
     argv = [program(workload), str(SECONDS), str(DEPTH)] + ([str(threads)] if workload == PAIRS else [])
     if row in (HEAPTRACK, DHAT):
         tracer = Heaptrack(*argv) if row == HEAPTRACK else Dhat(*argv)
@@ -134,7 +136,7 @@ def pinned(cpu, *argv):
 
 
 def neighbour(state):
-    """Nanoseconds a pair of a process that nobody traces, on a CPU of its own, while its neighbour works on the other."""
+    """Nanoseconds per malloc and free of an untraced process, on a CPU of its own, while a traced one works on the other."""
     ours = pinned(1, program(PAIRS), str(SECONDS), str(DEPTH))
     other = tracer = None
     if state != "alone":

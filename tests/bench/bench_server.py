@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-(d) The Crystal server under wrk: requests a second, however it is traced. What a request takes of the
-server's own processor time tells more than its rate where others keep the machine busy.
+(d) The Crystal server under wrk with each kind of tracing. On a busy machine the server's CPU time per request is more
+meaningful than its requests per second.
 """
 import statistics
 import subprocess
@@ -24,15 +24,15 @@ def recording(*options):
 
 
 def cases():
-    """Rows, and what attaches their tracer to a process."""
+    """{row: function that attaches its tracer to a process}"""
     rows = {"untraced": None, "exact, full stacks": recording()}
     text = subprocess.run([ALYS, "--help"], capture_output=True, text=True, check=True).stdout
     for n in ("512k", "4k"):
         if "--sample-at" not in text:
-            rows[f"sampled {n}"] = recording("--sample", f"bytes:{n}")
+            rows[f"sampled {n}"] = recording("--sample", f"bytes:{n}", "--max-overhead", "0")
             continue
         for where in ("call", "refill"):
-            rows[f"sampled {n} at {where}s"] = recording("--sample", f"bytes:{n}", "--sample-at", where)
+            rows[f"sampled {n} at {where}s"] = recording("--sample", f"bytes:{n}", "--max-overhead", "0", "--sample-at", where)
         if "--max-overhead" in text:
             rows[f"sampled {n}, budget of 1 %"] = recording("--sample", f"bytes:{n}", "--max-overhead", "1")
     rows[FLOOR] = lambda pid: Floor(pid, "refill")
@@ -40,7 +40,7 @@ def cases():
 
 
 def allocations(path):
-    """Of one request, exactly."""
+    """The exact number of allocations per request."""
     server = Server()
     try:
         tracer = recording("--no-free-stacks")(server.pid)
@@ -52,7 +52,7 @@ def allocations(path):
 
 
 def timed(server, path, tracer, facts):
-    """A rate; facts get what server and tracer took meanwhile, and the tracer's sums when it has ended."""
+    """Requests per second; adds the CPU times of server and tracer to `facts`, and the tracer's totals when it has ended."""
     pids = [p.pid for p in (server, tracer and tracer.process) if p]
     began, before = time.monotonic(), [harness.cpu_of(pid) for pid in pids]
     rate = server.load(SECONDS, path)
@@ -92,7 +92,7 @@ def line(row, rate, untraced, facts):
 
 
 def tell_floor(kind, row, facts):
-    """How much of what a row costs is the traps' alone: a server that fills its lists often pays more for them than is wanted."""
+    """Prints what share of a row's cost comes from traps alone, which a server with frequent refills cannot avoid."""
     untraced, floor, ours = (median(facts[name], "each") for name in ("untraced", FLOOR, row))
     share = f" ({(floor - untraced) / (ours - untraced):.0%})" if ours > untraced else ""
     print(f"  floor: a request, {kind} answers, takes the server {untraced:.1f} us; {row}: {ours - untraced:.1f} us more, of which "

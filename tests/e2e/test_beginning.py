@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs started by alys-bpf are recorded from their first instruction; they are stopped for that, without harm."""
+"""Programs that alys-bpf starts are recorded from their first instruction. They are stopped for that, without harm."""
 
 import os
 import re
@@ -22,7 +22,7 @@ TCMALLOC = "/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4"
 
 
 def root_of_its_own(folder):
-    """Copies of the program and its libraries at the same paths in another root: other inodes than ours."""
+    """Copies of the program and its libraries at the same paths under another root, so with other inodes."""
     for file in [str(SHORT), *re.findall(r"/\S+", subprocess.check_output(["ldd", SHORT], text=True))]:
         there = Path(f"{folder}/{file}")
         there.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ int slow_use(void) { return slow_one(); }
 
 
 def slow_to_load(folder, ms):
-    """The dynamic linker takes its time over this library: the kernel has told of all files long before they are ready."""
+    """A library that the dynamic linker takes long to load: the kernel reports all mapped files long before they are usable."""
     source, library = folder / "slow.c", folder / "slow.so"
     source.write_text(SLOW)
     subprocess.run(["gcc", "-O1", "-shared", "-fPIC", f"-DPAUSE={ms}", "-Wl,-z,now", source, "-o", library], check=True)
@@ -158,9 +158,10 @@ def holders_of(tracer):
     return found
 
 
+@pytest.mark.beside
 @pytest.mark.parametrize("dies", ["tracer", "holders", "nobody"])
 def test_nothing_stays_held(started, tmp_path, dies):
-    """The tracer is stopped, so that a program stays held at its begin; then one of the two goes, or takes too long."""
+    """While the tracer is stopped, a program stays held at its start. Then either of them exits, or the wait times out."""
     said, go = tmp_path / "said", tmp_path / "go"
     os.mkfifo(go)
     script = f"echo $$ > {said}; read x < {go}; exec env sh -c 'echo done >> {said}'"
@@ -185,7 +186,7 @@ def test_nothing_stays_held(started, tmp_path, dies):
 
 @pytest.fixture
 def vforks(tmp_path):
-    """c_vforks under a tracer, and who holds it."""
+    """c_vforks, a tracer, and the process that holds c_vforks at its start."""
     tracer = subprocess.Popen([ALYS, "-q", "-o", tmp_path / "t.alys", "--", PROGS / "c_vforks"], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True, bufsize=1)
     assert tracer.stdout.readline() == "ready\n"
@@ -199,7 +200,7 @@ def vforks(tmp_path):
 
 
 def test_a_thread_that_cannot_stop_keeps_nobody(vforks):
-    """Who holds comes late, when one of the threads that called is in vfork: the other one does not wait for that."""
+    """The holder arrives while one calling thread is in vfork and cannot stop. The other thread must not wait for it."""
     tracer, pid, holders = vforks
     for holder in holders:
         os.kill(holder, signal.SIGSTOP)
@@ -214,7 +215,7 @@ def test_a_thread_that_cannot_stop_keeps_nobody(vforks):
 
 
 def test_nobody_is_held_whose_word_is_lost(started, tmp_path):
-    """The ring is full, so nobody would hear why it waits: it goes on at once, and is counted."""
+    """If the ring is full, the request to hold is lost: the program continues at once, and the loss is counted."""
     said, go, trace = tmp_path / "said", tmp_path / "go", tmp_path / "t.alys"
     os.mkfifo(go)
     script = (f"echo $$ > {said}; read x < {go}; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; "
@@ -243,13 +244,13 @@ def test_cut_stacks_are_counted_by_event(tmp_path):
 
 
 def loaded(tracer):
-    """Of the programs that a tracer has in the kernel: name -> whether it is more than a stub."""
+    """The BPF programs of a tracer: {name: whether it is more than a stub}."""
     ids = {int(n) for text in conftest.fdinfo(tracer.proc.pid) for n in re.findall(r"^prog_id:\s*(\d+)", text, re.M)}
     return {p["name"]: p["bytes_xlated"] > 100 for p in conftest.bpftool("prog") if p["id"] in ids}
 
 
 def test_programs_that_nobody_needs_are_not_loaded(started, tmp_path):
-    """The verifier takes longer for them than all else takes at the begin of a recording. Launched: then none is on its way."""
+    """Verifying them takes longer than the rest of a recording's start. With a launched program, none is being loaded later."""
     tracer = started.tracer("-o", tmp_path / "t.alys", "--", "sleep", "600").recording()
     here = loaded(tracer)
     subprocess.run(["pkill", "-x", "-P", str(tracer.proc.pid), "sleep"], check=True)

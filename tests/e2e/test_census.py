@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Collected heaps read from outside, without probes: against what the collector itself says of each object, in C and in
-Crystal, while the program stands still and while it collects all the time; and what is said of everything else.
+Collected heaps read from outside, without probes, compared with what the collector itself reports of each object: in C
+and in Crystal, while the program is idle and while it collects all the time. Other programs are refused with a reason.
 """
 import json
 import os
@@ -35,7 +35,7 @@ def stripped(tmp_path_factory):
 
 
 def told(program):
-    """The lines of tests/prog/c_heap.c up to "end": numbers of the heap, and the rest as text."""
+    """What tests/prog/c_heap.c prints up to "end": numbers about the heap, and the remaining lines as text."""
     lines = []
     while not lines or lines[-1] != "end":
         lines.append(program.line())
@@ -105,7 +105,7 @@ def test_what_lives_is_never_read_as_dead(started):
 
 
 def test_threads_and_finalizers_all_the_time(started):
-    """Hardly a moment without a collection: a reading is right, or says that it is of two."""
+    """Collections run nearly all the time: a reading is right, or says that it spans two collections."""
     program = started.program("c_churn", "2")
     lines = []
     while not lines or lines[-1] != "end":
@@ -143,7 +143,7 @@ def test_census_by_type_is_what_the_program_counts(started, variant):
 @pytest.mark.parametrize("variant", ["debug", "release"])
 @pytest.mark.parametrize("verb", ["census", "graph"])
 def test_closures_and_tuples_are_no_objects(started, verb, variant):
-    """They begin with the index of a loop, which is some class's number: no class is made of it, and none is lost."""
+    """They begin with a loop index, which equals some class' number. No class is invented from it, and none is lost."""
     found = []
     for many in (0, 300):
         program = started.program(f"closures.{variant}", str(many)).wait_ready()
@@ -160,7 +160,7 @@ def test_closures_and_tuples_are_no_objects(started, verb, variant):
 
 @pytest.mark.parametrize("variant", ["debug", "release"])
 def test_closures_are_doubtful_without_the_list(started, variant):
-    """Nothing but the numbers tells them from classes: they are counted as doubtful, in words and in JSON; with the list none is."""
+    """Without the list, only their numbers tell them from classes, so they are reported as doubtful in text and JSON. With it none is."""
     told = []
     for many in (0, 300):
         program = started.program(f"closures.{variant}", str(many)).wait_ready()
@@ -193,6 +193,7 @@ def test_names_from_constants_of_newer_compilers(started):
 
 
 @pytest.mark.bpf
+@pytest.mark.beside
 def test_names_are_learned_from_a_recording(started, tmp_path):
     program = started.program("graph.debug", env={"FOOS": "2000"})
     while program.line() != "ready":
@@ -302,7 +303,7 @@ def test_accounts_add_up(started, command):
 
 @pytest.mark.parametrize("program", ["census.debug", "census.mt"])
 def test_accounts_and_census_count_the_same(started, program):
-    """Free slots that threads keep are marked: live to nobody."""
+    """Free slots in a thread's lists are marked, but must count as free in both."""
     process = started.program(program)
     process.line()
     accounts, types = (json.loads(alys(*verb, "-p", process.pid, "-f", "json").stdout) for verb in (["report", "--heap"], ["census"]))
@@ -313,6 +314,7 @@ def test_accounts_and_census_count_the_same(started, program):
 
 
 @pytest.mark.bpf
+@pytest.mark.beside
 def test_whose_survivors_pin_blocks(started):
     program = started.program("c_pins").wait_ready()
     running = subprocess.Popen([ALYS, "report", "--heap", "-v", "-p", str(program.pid), "-d", "1000", "-f", "json"], text=True,
@@ -333,6 +335,7 @@ def test_whose_survivors_pin_blocks(started):
 
 
 @pytest.mark.bpf
+@pytest.mark.beside
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_nothing_recorded_is_no_failure(started, form):
     program = started.program("c_heap")

@@ -50,7 +50,7 @@ def crystal(started):
     (["dump", "-o", "heap.alys"], LOOKING | DAC_OVERRIDE | FOWNER),
 ], ids=lambda a: " ".join(a) if isinstance(a, list) else "")
 def test_who_reads_a_heap_has_no_rights(crystal, tmp_path, args, rights):
-    """The list of types comes through a pipe that holds the reader up, behind its first look into the process."""
+    """The list of types comes through a pipe that blocks the reader after its first read of the process' memory."""
     pipe = tmp_path / "types"
     os.mkfifo(pipe)
     verb = subprocess.Popen([ALYS, *args, "-p", str(crystal.pid), "--type-ids", pipe], cwd=tmp_path, stdout=subprocess.PIPE,
@@ -72,7 +72,7 @@ def test_who_reads_a_heap_has_no_rights(crystal, tmp_path, args, rights):
 
 
 def test_accounts_of_a_heap(crystal):
-    """`report --heap`, while it waits for a collection that does not come."""
+    """`report --heap` has no privileges while it waits for a collection that does not come."""
     verb = subprocess.Popen([ALYS, "census", "--heap", "--gc-wait", "600", "-p", str(crystal.pid)], stdout=subprocess.PIPE, text=True)
     try:
         assert wait_for(lambda: child_of(verb.pid) and status_of(child_of(verb.pid))["Seccomp"] == "2")
@@ -85,7 +85,7 @@ def test_accounts_of_a_heap(crystal):
 
 
 def readers_of(pid):
-    """The two that read heaps for a recording, once they are there: who proves a layout comes and goes, of another thread."""
+    """The two processes that read heaps for a recording. Those that prove layouts are short-lived children of another thread."""
     def names():
         for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
             try:
@@ -101,7 +101,7 @@ def is_confined(pid):
 
 
 def recording(verb, pid):
-    """With a terminal, which top wants."""
+    """A recording in a terminal, which top needs."""
     terminal, other = pty.openpty()
     try:
         return subprocess.Popen([ALYS, *verb, "-p", str(pid)], stdin=other, stdout=other, stderr=subprocess.PIPE, text=True,
@@ -115,6 +115,7 @@ RECORDINGS = [["record", "-o", "t.alys"], ["record", "--sample", "bytes:1M", "-o
 
 
 @pytest.mark.bpf
+@pytest.mark.beside
 @pytest.mark.parametrize("verb", RECORDINGS, ids=" ".join)
 def test_who_reads_for_a_recording_has_no_rights(started, tmp_path, monkeypatch, verb):
     monkeypatch.chdir(tmp_path)
@@ -136,8 +137,9 @@ def test_who_reads_for_a_recording_has_no_rights(started, tmp_path, monkeypatch,
 
 
 @pytest.mark.bpf
+@pytest.mark.beside
 def test_nobody_else_reads_for_a_recording(started, tmp_path):
-    """Without them nothing of the heap is known: the recording says so, and has all else."""
+    """Without its readers a recording knows nothing of the heap: it says so, and has everything else."""
     program = started.program("c_gclive", "8000").wait_ready()
     trace = tmp_path / "t.alys"
     tracer = started.tracer("-p", program.pid, "-o", trace).recording()
@@ -169,7 +171,7 @@ def test_a_reader_that_dies(crystal, tmp_path):
 @pytest.mark.parametrize("how", ["1", "2"])
 @pytest.mark.parametrize("args", [["census", "--counts"], ["census", "--heap"], ["graph", "--freeze", "--show", "counts"]], ids=" ".join)
 def test_where_processes_are_hidden(crystal, how, args):
-    """From everybody but root: who reads is not root."""
+    """/proc may hide processes from everybody but root, and readers are not root."""
     script = 'mount -t proc -o "hidepid=$1" proc /proc && shift && exec "$@"'
     done = subprocess.run(["unshare", "-m", "--propagation", "private", "sh", "-c", script, "-", how, ALYS, *args, "-p", str(crystal.pid)],
                           capture_output=True, text=True, timeout=TIMEOUT)
@@ -189,14 +191,14 @@ exit $status
 
 
 def test_where_there_is_no_other_user(tmp_path):
-    """Root of a user namespace that has no more users reads what it may: its own."""
+    """Root of a user namespace without other users can read its own processes."""
     done = subprocess.run(["unshare", "-Ur", "bash", "-c", IN_A_NAMESPACE, "-", ALYS, PROGS / "c_heap"], cwd=tmp_path, capture_output=True,
                           text=True, timeout=TIMEOUT)
     assert done.returncode == 0 and done.stdout, done.stderr
 
 
 def headers_of(pid):
-    """Anonymous memory that can be written: there the collector has its headers, its index and its objects."""
+    """Writable anonymous mappings: they hold the collector's headers, its index and its objects."""
     for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
         at, rights, *_, last = line.split()
         start, end = (int(n, 16) for n in at.split("-"))
@@ -205,7 +207,7 @@ def headers_of(pid):
 
 
 def spoil(pid, seed):
-    """Words that look like addresses and like sizes, all over what the collector has: the process itself stands still."""
+    """Overwrites the collector's memory with words that look like addresses and sizes, in a stopped process."""
     pick = random.Random(seed)
     words = []
     for start, end in headers_of(pid):

@@ -12,7 +12,7 @@ import pytest
 from calibration import CASE, LATE, case, in_time  # noqa: F401 (a fixture)
 from conftest import ADMIN, NOBODY, TIMEOUT
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 SOURCE = Path(__file__).parent / "hostile_library.c"
 CAPS = ",".join("+" + name for name in ["bpf", "perfmon", "sys_ptrace", *ADMIN])
@@ -21,7 +21,7 @@ SERVICE = [*NOBODY, "--bounding-set", "-all," + CAPS, "--inh-caps", "-all," + CA
 
 @pytest.fixture(params=["root", "service"])
 def who(request):
-    """How the helper is started: by root, which has a user to give to it, or by a service that has none."""
+    """How the helper is started: by root, which can give it another user, or by a service that cannot."""
     return request.param
 
 
@@ -62,13 +62,13 @@ def test_its_words_are_quoted(public, who):
 
 
 def in_a_root_of_its_own(folder, *command):
-    """As a container has it: the library lies in a mount that nobody else sees."""
+    """As in a container: the library lies in a mount that other processes do not see."""
     script = f'mount -t tmpfs none {folder}/inner && cp {folder}/libhostile.so {folder}/inner/ && exec "$@"'
     return ["unshare", "--mount", "sh", "-ec", script, "sh", *map(str, command)]
 
 
 def test_a_library_of_elsewhere_is_not_loaded(public):
-    """What it needs would be looked for among our files."""
+    """Its dependencies would be looked up among the host's files."""
     library, _ = hostile(public.folder, "root")
     (public.folder / "inner").mkdir()
     holder = subprocess.Popen(in_a_root_of_its_own(public.folder, "sh", "-c", f"exec 7<{public.folder}/inner/libhostile.so; echo; exec sleep infinity"),

@@ -170,7 +170,7 @@ def test_brush_restricts_everything_else(pages, tmp_path):
 
 
 def test_collections_are_ticks_on_the_time_line(pages, tmp_path):
-    """Where each began, with what it took and brought; the key explains them only where there are any."""
+    """A tick where each collection began, with its duration and what it freed; the legend has them only if there are any."""
     page = (pages / "shop.html").read_text()
     assert page.count('"collections":[]') == 1
     marked = tmp_path / "marked.html"
@@ -185,6 +185,32 @@ def test_collections_are_ticks_on_the_time_line(pages, tmp_path):
     assert seen["ticks"][0][0] < seen["ticks"][1][0] and seen["key"]
     plain = drive(tmp_path, f"file://{pages / 'shop.html'}", script)
     assert plain == {"ticks": [], "key": False}
+
+
+def test_calls_have_columns_where_they_were_counted(pages, tmp_path):
+    """Bytes per call are of the whole recording and with callees, whatever is shown."""
+    page = (pages / "shop.html").read_text()
+    counted = tmp_path / "counted.html"
+    counted.write_text(page.replace('"collections":[]', '"collections":[],"calls":[["Cart::add(Item const&)",4]],"calls_note":"two copies"'))
+    script = READY + HELPERS + """
+    const out = { head: await page.$$eval("#table th", (all) => all.map((h) => h.innerText)),
+                  help: await page.$$eval("#table th button", (all) => all.map((h) => h.title)) };
+    const rows = async () => Object.fromEntries(await page.$$eval("#table tbody tr:not(.more)",
+      (all) => all.map((r) => [r.lastChild.innerText.split(" /")[0], [...r.children].slice(-3, -1).map((c) => c.innerText)])));
+    out.live = await rows();
+    await page.click("#metrics [data-id=alloc]");
+    await settle();
+    out.alloc = await rows();
+    return out;
+    """
+    seen = drive(tmp_path, f"file://{counted}", script)
+    assert [h.strip() for h in seen["head"]][-3:] == ["Calls", "Per call", "Function"]
+    assert any("two copies" in title for title in seen["help"])
+    for shown in (seen["live"], seen["alloc"]):
+        (called,) = [values for name, values in shown.items() if name.startswith("Cart::add(Item const&)")]
+        assert called[0] == "4" and called[1] != "-", shown
+        assert all(values == ["-", "-"] for name, values in shown.items() if not name.startswith("Cart::add("))
+    assert "Calls" not in drive(tmp_path, f"file://{pages / 'shop.html'}", script)["head"]
 
 
 def test_time_line_by_keyboard(pages, tmp_path):
@@ -308,7 +334,7 @@ def test_counters_at_0_are_folded(pages, tmp_path):
 
 
 def test_equal_names_are_told_apart_by_place(pages, tmp_path):
-    """What was inlined has a plain name, which is every class's; a whole name is one function, wherever its lines are."""
+    """Inlined functions have short names, equal in many classes, so the place tells them apart. A full name is one function."""
     seen = on(pages, tmp_path, "names", """
     await page.click("#metrics [data-id=alloc]");
     await settle();
@@ -453,7 +479,7 @@ def test_nothing_live_and_nothing_at_all(pages, tmp_path):
 
 
 def test_wide_slices_are_taken_in_proportion(tmp_path):
-    """Of two paths one has a cell of three slices: four wide, but the recording ends before."""
+    """One of two paths has a cell of three slices: cells are four slices wide, but the recording ends before."""
     script = tmp_path / "measure.mjs"
     script.write_text("""
     import { coarseness, growth, lives, measure, medianAge, pathPeak, pathSeries, variances } from "%s";
@@ -475,7 +501,7 @@ def test_wide_slices_are_taken_in_proportion(tmp_path):
 
 
 def test_the_rule_of_growth_is_that_of_reports(tmp_path):
-    """The page applies it to intervals: its JavaScript is made of the C that reports are compiled from."""
+    """The page applies the rule to intervals with JavaScript that is generated from the reports' C code."""
     series = [[0], [7], [1, 2, 3, 4], [4, 3, 2, 1], [5, 5, 5], [0, 90, 1, 2, 3, 3, 80], [10 * i % 7 + i for i in range(32)]]
     source = tmp_path / "rule.c"
     cells = ", ".join("{ %d, { %s } }" % (len(s), ", ".join(map(str, s))) for s in series)

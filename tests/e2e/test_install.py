@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from as_service import account, settings
+from backend import Backend
 from browser_driver import need
 from conftest import ROOT, TIMEOUT, make
 from served import functions
@@ -55,7 +56,7 @@ def verbs_of(installed):
 
 
 def test_every_verb_has_its_page(installed):
-    """With all its options, and without a complaint from man."""
+    """Each verb's page has all its options, and man prints no warning."""
     assert {"record", "report", "daemon", "census"} <= set(verbs_of(installed))
     for verb in verbs_of(installed):
         page = installed / f"usr/share/man/man1/alys-bpf-{verb}.1"
@@ -72,7 +73,7 @@ def test_every_verb_has_its_page(installed):
     ("alys-bpf --backtrace ", "none addr name full"), ("alys-bpf ctl --tim", "--timeout"),
 ])
 def test_completion_knows_the_verb(installed, line, words):
-    """Options of one name take other words elsewhere."""
+    """An option may take other values with another verb."""
     script = ('source "$0"; COMP_WORDS=($1); [[ $1 == *" " ]] && COMP_WORDS+=(""); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); '
               '_alys_bpf; echo "${COMPREPLY[@]}"')
     done = subprocess.run(["bash", "-c", script, installed / WANTED[3], line], capture_output=True, text=True, timeout=TIMEOUT, cwd=installed)
@@ -99,14 +100,14 @@ def test_exposure_of_the_service(installed):
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
 def test_the_service_is_exposed_to_little(installed):
-    """What `systemd-analyze security` says of the unit, in tenths."""
+    """The exposure that `systemd-analyze security` states for the unit, in tenths."""
     unit = installed / "lib/systemd/system/alys-bpf.service"
     done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager", "--threshold=24", unit], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-200:] + done.stderr
 
 
 class Supervisor:
-    """Hears what a service of Type=notify says, all the time: for those who speak there is little room."""
+    """Reads the messages of a Type=notify service all the time: the socket's queue is short."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -128,8 +129,15 @@ class Supervisor:
 
 
 @pytest.fixture
+def backend():
+    one = Backend()
+    yield one
+    one.close()
+
+
+@pytest.fixture
 def state(installed):
-    """What systemd makes for the service: a directory that is its own."""
+    """The state directory, as systemd would create it for the service."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         os.chown(folder, *account(settings(installed / "lib/systemd/system/alys-bpf.service")))
         os.chmod(folder, 0o755)
@@ -137,7 +145,7 @@ def state(installed):
 
 
 def configure(state, pid):
-    """The installed options, but for places that may be taken here, and for processes of others."""
+    """The installed options, except for paths that may be in use here and for processes of others."""
     text = (ROOT / "dist/daemon.conf").read_text()
     for line, ours in ((r"all", f"pid {pid}"), (r"listen .*", f"listen {state}/http"), (r"profile-dir .*", f"profile-dir {state}/profiles")):
         text, n = re.subn(f"^{line}$", ours, text, flags=re.M)
@@ -148,8 +156,8 @@ def configure(state, pid):
 
 @pytest.mark.bpf
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
-def test_as_the_service_is_run(installed, started, daemon, public, state, monkeypatch):
-    """The unit's user, capabilities, system calls and limits are enough, the fence included; and it says what Type=notify is to hear."""
+def test_as_the_service_is_run(installed, started, daemon, public, state, backend, tmp_path, monkeypatch):
+    """The unit's user, capabilities, system calls and limits suffice, for the sandbox too, and it sends what Type=notify requires."""
     need("go")
     unit = installed / "lib/systemd/system/alys-bpf.service"
     assert re.search(r"^Type=notify\nNotifyAccess=main$", unit.read_text(), re.M)
@@ -157,7 +165,12 @@ def test_as_the_service_is_run(installed, started, daemon, public, state, monkey
     monkeypatch.setenv("NOTIFY_SOCKET", str(state / "notify"))
     monkeypatch.setenv("WATCHDOG_USEC", "3000000")
     program = started.program("c_grow").wait_ready().go()
-    d = daemon("--config", configure(state, program.pid), place=state, binary=public(installed / "usr/bin/alys-bpf"),
+    conf, token = configure(state, program.pid), tmp_path / "token"
+    token.write_text("X-Token: abcdef\n")
+    token.chmod(0o600)
+    with open(conf, "a") as f:
+        f.write(f"push http://127.0.0.1:{backend.port}\npush-every 0.2\npush-header-file {token}\n")
+    d = daemon("--config", conf, place=state, binary=public(installed / "usr/bin/alys-bpf"),
                launcher=[sys.executable, HERE / "as_service.py", unit])
     supervisor.hear("READY=1")
     supervisor.hear("WATCHDOG=1")
@@ -165,7 +178,7 @@ def test_as_the_service_is_run(installed, started, daemon, public, state, monkey
     assert ours.st_mode & 0o777 in (0o660, 0o600) and ours.st_uid == account(settings(unit))[0], "no other user may connect"
 
     def heap():
-        """The two commands that README.md names, one after the other: pprof itself cannot speak to a unix socket."""
+        """The two commands of README.md in sequence: pprof itself cannot connect to a unix socket."""
         subprocess.run(["curl", "-sS", "--fail", "--unix-socket", state / "http", "-o", state / "heap.pb.gz",
                         f"http://localhost/debug/pprof/heap?pid={program.pid}"], check=True, timeout=TIMEOUT)
         return functions(state / "heap.pb.gz", "inuse_space")
@@ -179,6 +192,9 @@ def test_as_the_service_is_run(installed, started, daemon, public, state, monkey
     supervisor.hear("RELOADING=1")
     supervisor.hear("READY=1")
     d.until(lambda: program.pid in d.status()["table"])
+    backend.taken.clear()
+    wait_for(lambda: backend.taken)
+    assert {headers["X-Token"] for _, headers, _ in backend.taken} == {"abcdef"}, "a secret of root's, also after a reload"
     d.ctl("off")
     supervisor.hear("STATUS=off")
     assert supervisor.speakers == {d.proc.pid}, "systemd would not listen to another process than the one it started"

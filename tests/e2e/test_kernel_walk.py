@@ -11,7 +11,7 @@ from browser_driver import need
 from conftest import TIMEOUT, alys, assert_law, events_of
 from source import build
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 C = """
 #include <stdlib.h>
@@ -99,7 +99,7 @@ def test_whole(tmp_path):
 
 
 def test_without_frame_pointers(tmp_path):
-    """Debian's libc keeps none: who has called main is not found."""
+    """Debian's libc keeps no frame pointers, so main's caller is not found."""
     stacks, rows = ends(build(tmp_path, C, "gcc", "-O1", "-g", "-fno-omit-frame-pointer"), tmp_path)
     assert stacks[7001][-1] == "[no-frame-pointer]" and "main" in stacks[7001], stacks
     assert rows["stack-end-no-frame-pointer"] >= 1 and "stack-end-unknown" not in rows, rows
@@ -124,13 +124,13 @@ def cgo(request, tmp_path):
 
 @pytest.mark.parametrize("cgo", ["plain", "pie"], indirect=True)
 def test_go_across_stacks(tmp_path, cgo):
-    """Go keeps frame pointers, and asmcgocall leaves rbp alone: the goroutine is found from C, on another stack."""
+    """Go keeps frame pointers, and asmcgocall preserves rbp: from C the walk reaches the goroutine on its other stack."""
     stacks, _ = ends(cgo, tmp_path)
     assert stacks[7001][-5:] == ["main.middle", "main.main", "runtime.main", "runtime.goexit", "[no-frame-pointer]"], stacks
 
 
 def go_stack(n):
-    """What Debian 12's Go has below C; the frame of main.main is last, below that of `middle` or of C again."""
+    """The callers of C code in Debian 12's Go, up to main.main; the frame before it is `middle` or C again."""
     call = ["runtime.asmcgocall", "runtime.cgocall"]
     callback = ["main.back", "_cgoexp_back", "runtime.cgocallbackg1", "runtime.cgocallbackg", "runtime.cgocallbackg", "runtime.cgocallback",
                 "crosscall2", "back", "through", *call]
@@ -141,7 +141,7 @@ def go_stack(n):
 
 @pytest.mark.parametrize("cgo", BUILDS, indirect=True)
 def test_go_to_its_bottom(request, tmp_path, cgo):
-    """Over each change of stacks, as Go has it, not only where frame pointers lead: down to goexit, and counted whole."""
+    """The walk follows each of Go's stack switches, not only frame pointers, down to goexit, and counts as complete."""
     stacks, rows = ends(cgo, tmp_path, "sleep")
     for n in (7001, 7002, 7003):
         wanted = go_stack(n)

@@ -9,7 +9,6 @@ import pytest
 
 from conftest import ROOT, alys, assert_law, events_of
 
-bpf = pytest.mark.bpf
 LINKERS = {"bfd": ["-fuse-ld=bfd"], "gold": ["-fuse-ld=gold"], "lld": ["-fuse-ld=lld"], "mold": ["-B/usr/libexec/mold"]}
 START = ["main", "__libc_start_call_main", "__libc_start_main", "_start"]
 CALLS = 50
@@ -103,7 +102,8 @@ def build_id(path):
     return re.search(r"Build ID: (\w+)", notes).group(1)
 
 
-@bpf
+@pytest.mark.bpf
+@pytest.mark.beside
 @pytest.mark.parametrize("linker, flags", LAYOUTS)
 def test_stacks_and_names(linker, flags, tmp_path):
     files = build_both(tmp_path, linker, flags)
@@ -130,24 +130,26 @@ def trace_waiting(started, tmp_path, program, env=None):
     return alys("info", trace).stdout
 
 
-@bpf
+@pytest.mark.bpf
+@pytest.mark.beside
 @pytest.mark.parametrize("linker", LINKERS)
 def test_a_process_that_runs(linker, tmp_path, started):
-    """Its mappings are read, not heard of."""
+    """Attaching: mappings are read from /proc, not reported by the kernel."""
     trace_waiting(started, tmp_path, build_both(tmp_path, linker, "")[0])
 
 
-@bpf
+@pytest.mark.bpf
+@pytest.mark.beside
 @pytest.mark.parametrize("linker", LINKERS)
 def test_probes_in_an_allocator(linker, tmp_path, started):
-    """What is decided from a function's bytes, and where its probes go: every call is seen once."""
+    """Site analysis reads the right bytes, and probes go to the right places: every call is seen once."""
     own = build(tmp_path, "libown.so", OWN, linker, "", library=True)
     info = trace_waiting(started, tmp_path, build_both(tmp_path, linker, "")[0], {"LD_PRELOAD": str(own)})
     assert f"{own} {build_id(own)}" in info
 
 
 def test_traces_from_before(tmp_path):
-    """Older versions took such a file's addresses one page too low: with the file at hand they are put right."""
+    """Older versions wrote addresses of such files one page too low. They are corrected when the file is available."""
     golden = ROOT / "tests" / "golden" / "layout"
     as_it_was = alys("convert", "-f", "folded-stacks", "--value", "alloc_objects", golden / "before.alys", "-").stdout
     assert "site_leaf" not in as_it_was

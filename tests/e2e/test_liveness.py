@@ -27,7 +27,7 @@ PROGRAMS = ["c_gclive", "alive.debug", "alive.release", "alive.staticgc", "alive
 
 
 def in_use(trace, tmp_path):
-    """Site -> objects and bytes in use at the end, as the events say, and the events that the collector caused."""
+    """{site: (objects, bytes)} in use at the end according to the events, and the events caused by the collector."""
     tally, by_gc, born = Tally(), [], {}
     for event in each_event(convert(trace, "json", tmp_path / (Path(trace).name + ".json"))):
         if event.get("cause") == "gc":
@@ -47,7 +47,7 @@ def missed_share(said):
 
 
 def compare(truth, sites, exact):
-    """Never fewer than are alive; if exact is claimed, no more either."""
+    """Never fewer objects than are alive, and no more if the recording says "exact"."""
     for name, site in truth["sites"].items():
         told = sites[name]
         for field in ("live", "live_bytes"):
@@ -80,7 +80,7 @@ def test_reclaimed_objects(program, tmp_path):
 
 @pytest.mark.parametrize("program", ["c_gclive", "alive.debug", "alive.staticgc"])
 def test_attached(program, tmp_path, started):
-    """A program that runs already: its collector is known before the first collection."""
+    """When attaching, the collector is known before the first collection."""
     p = started.program(program, FEW.get(program, "8000")).wait_ready()
     trace = tmp_path / "t.alys"
     tracer = started.tracer("-p", p.pid, "-o", trace).recording()
@@ -95,7 +95,7 @@ def test_attached(program, tmp_path, started):
 
 
 def was_stopped(program):
-    """Ever: the kernel keeps for a parent that a child stopped or went on."""
+    """Whether the child was ever stopped: the kernel reports stops and continues to the parent."""
     return os.waitid(os.P_PID, program.pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG | os.WNOWAIT) is not None
 
 
@@ -112,7 +112,7 @@ def test_stopped_at_each_collection(program, tmp_path):
 
 
 def compare_profile(truth, profile):
-    """Who stands where in a stack is for others to test: this is about what is in use."""
+    """Compares only what is in use; other tests check stacks."""
     for index, field in (("inuse_objects", "live"), ("inuse_space", "live_bytes")):
         text = pprof("-top", "-cum", "-unit=b", "-nodecount=0", "-nodefraction=0", f"-sample_index={index}", profile)
         told = {name: int(n) for n, name in re.findall(r"^ *\S+ +\S+% +\S+% +(\d+)[bB]? +\S+% +.*?\b(site_\w+)", text, re.M)}
@@ -121,7 +121,7 @@ def compare_profile(truth, profile):
 
 
 def memprof_rows(trace):
-    """Largest first: count, bytes, frames."""
+    """[(count, bytes, frames)], largest first."""
     done = alys("report", "--by", "stack", "-f", "markdown", "--show", "live", "--min-bytes", "3000", trace)
     assert done.stdout.startswith("| Allocations | Total size | Context |\n|------------:|-----------:|---------|\n"), done
     return [(int(count.replace(",", "")), int(size.replace(",", "")), re.findall("`([^`]*)`", context))
@@ -144,8 +144,9 @@ def test_documented_table(words, tmp_path):
     assert rows.index(array) < rows.index(foos)
 
 
+@pytest.mark.beside
 def test_torture(tmp_path):
-    """Finalizers that switch fibers inside of the collector's calls: the program must end as it does alone."""
+    """Finalizers switch fibers within the collector's calls: the program must end as it does without a tracer."""
     done = alys("-q", "-o", tmp_path / "t.alys", "--", PROGS / "torture.debug", "100000", env=STRAIGHT)
     assert done.returncode == 0, done.stderr
     _, by_gc = in_use(tmp_path / "t.alys", tmp_path)
@@ -154,7 +155,7 @@ def test_torture(tmp_path):
 
 
 def test_missed_collections_are_said(tmp_path, started):
-    """We stand still while the program collects: the heap is an upper bound from then on."""
+    """The tracer is stopped while the program collects: from then on the heap is an upper bound."""
     p = started.program("c_gclive", "60000", "1").wait_ready()
     trace = tmp_path / "t.alys"
     tracer = started.tracer("-p", p.pid, "-o", trace).recording()
@@ -189,7 +190,7 @@ def cpu_seconds(pid):
 
 
 def until(condition, seconds=60):
-    """False when it never was."""
+    """Whether the condition held before the timeout."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -199,7 +200,7 @@ def until(condition, seconds=60):
 
 
 def runs_freely(pid, seconds):
-    """Not stopped at any moment for so long, and does something."""
+    """Whether the process is never stopped for this long, and makes progress."""
     def switches():
         return [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if "ctxt" in line]
 
@@ -228,7 +229,7 @@ def test_target_goes_on_without_us(signum, tmp_path, started):
 
 @pytest.mark.parametrize("where", ["call", "refill"])
 def test_samples(where, tmp_path):
-    """Sampled objects die as well: what is in use keeps to the error stated, over several runs."""
+    """Sampled objects are reclaimed as well: over several runs, what is in use is within the stated error."""
     errors, parts = [], 0
     for run in range(RUNS * 3):
         trace = tmp_path / f"{run}.alys"
@@ -290,7 +291,7 @@ def test_table_of_collections(tmp_path, started):
 
 
 def test_two_processes(tmp_path, started):
-    """Each has a collector of its own, and its own numbers of collections."""
+    """Each process has its own collector and its own numbering of collections."""
     both = [started.program("c_gclive", str(rounds)).wait_ready() for rounds in (30000, 60000)]
     trace = tmp_path / "t.alys"
     tracer = started.tracer("-p", f"{both[0].pid},{both[1].pid}", "--stop-at-gc", "-o", trace).recording()
@@ -319,7 +320,7 @@ def live_after_a_collection(started):
 
 
 def test_report_waits_for_a_collection(started):
-    """The first comes after a few hundred kilobytes; without one all 60,000 rounds would be there."""
+    """The first collection comes after a few hundred kilobytes; without it all 60,000 rounds would be in use."""
     for _ in range(6):
         told = live_after_a_collection(started)
         assert 0 < told["total"]["count"] < 20000
@@ -339,7 +340,7 @@ loop { sleep 0.02; kept << "x" * 40 if kept.size < 200 }
 
 
 def test_report_says_how_to_have_a_collection(tmp_path):
-    """What it advises does it: the program allocates too little to collect by itself."""
+    """The program allocates too little to collect by itself; following the report's advice makes it collect."""
     source, program = tmp_path / "signal.cr", tmp_path / "signal"
     source.write_text(COLLECTS_ON_SIGNAL)
     subprocess.run(["crystal", "build", source, "-o", program], check=True)
@@ -386,7 +387,7 @@ def test_page_marks_collections(tmp_path):
 
 
 def sites_by_process(trace, out):
-    """Site -> in use, for each process number."""
+    """{process number: {site: in use}}"""
     tallies = collections.defaultdict(Tally)
     for event in each_event(convert(trace, "json", out)):
         tally = tallies[event["tgid"]]
@@ -395,7 +396,7 @@ def sites_by_process(trace, out):
 
 
 def test_forked_child(tmp_path):
-    """Its heap is a copy, its collector counts on; what it inherited is not its own."""
+    """A child's heap is a copy, and its collector counts on. Inherited objects do not count as its own."""
     trace = tmp_path / "t.alys"
     done = alys("-q", "--follow", "--stop-at-gc", "-o", trace, "--", PROGS / "c_gclive", "20000", "0", "fork", env=STRAIGHT)
     assert done.returncode == 0, done.stderr
@@ -408,7 +409,7 @@ def test_forked_child(tmp_path):
 
 
 def test_incremental_collector(tmp_path):
-    """Its marks come in steps: what is in use is an upper bound, and said to be; nothing alive dies."""
+    """An incremental collector marks in steps: what is in use is stated as an upper bound, and no live object is reclaimed."""
     trace = tmp_path / "t.alys"
     done = alys("-q", "-o", trace, "--", PROGS / "c_gclive", "20000", env={**STRAIGHT, "GC_ENABLE_INCREMENTAL": "1"})
     assert done.returncode == 0, done.stderr
@@ -418,7 +419,7 @@ def test_incremental_collector(tmp_path):
 
 
 def is_stopped(pid, seconds):
-    """All the time, for so long."""
+    """Whether the process is stopped all the time for this long."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if state_of(pid) != "T":
@@ -429,7 +430,7 @@ def is_stopped(pid, seconds):
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL])
 def test_leaves_stopped_what_others_stopped(signum, tmp_path, started):
-    """Who else stops a process that we stop at each collection is obeyed: meanwhile, when we end, and when we are killed."""
+    """A process that others stop stays stopped, also with --stop-at-gc: during a recording, at its end, and when the tracer is killed."""
     p = started.program("c_gclive", "3000", "600").wait_ready()
     tracer = started.tracer("-p", p.pid, "--stop-at-gc", "-o", tmp_path / "t.alys").recording()
     p.go()
@@ -457,7 +458,7 @@ def test_leaves_stopped_what_others_stopped(signum, tmp_path, started):
 
 
 def test_asked_for_collections(tmp_path, started):
-    """No probe fits the collector's code: its counter is read instead. Nothing alive dies, and what died is found."""
+    """If the collector cannot be probed, its counter is polled. No live object is reclaimed, and dead ones are found."""
     for run in range(RUNS):
         p = started.program("c_gclive_odd", "20000", "4").wait_ready()
         trace = tmp_path / f"{run}.alys"
@@ -480,14 +481,14 @@ def test_asked_for_collections(tmp_path, started):
 
 
 def without_symbols(program, to, *names):
-    """A copy whose symbol table lacks these."""
+    """A copy of a file without these symbols."""
     subprocess.run(["objcopy", *(f"--strip-symbol={name}" for name in names), PROGS / program, to], check=True)
     return to
 
 
 @pytest.mark.parametrize("follow", [False, True])
 def test_one_collector_that_cannot_be_watched(follow, tmp_path, started):
-    """It costs the others nothing, and is named."""
+    """It is named, and the other collectors are watched."""
     blind = without_symbols("c_gclive_odd", tmp_path / "blind", "GC_gc_no", "GC_get_gc_no")
     odd, sound = started.program(blind).wait_ready(), started.program("c_gclive").wait_ready()
     trace = tmp_path / "t.alys"
@@ -506,7 +507,7 @@ def test_one_collector_that_cannot_be_watched(follow, tmp_path, started):
 
 
 def test_none_of_the_collectors_can_be_watched(tmp_path):
-    """A child, too, is without liveness for its parent's reason."""
+    """A child has no liveness for the same reason as its parent."""
     blind = without_symbols("c_gclive_odd", tmp_path / "blind", "GC_gc_no", "GC_get_gc_no")
     trace = tmp_path / "t.alys"
     done = alys("-q", "--follow", "-o", trace, "--", blind, "5000", "0", "fork", env=STRAIGHT)
@@ -516,7 +517,7 @@ def test_none_of_the_collectors_can_be_watched(tmp_path):
 
 
 def map_of(pid, name):
-    """Number and value size of the BPF map that this process has by that name."""
+    """Id and value size of the process' BPF map of that name."""
     for text in fdinfo(pid):
         found = re.search(r"^map_id:\s*(\d+)", text, re.M)
         shown = found and bpftool("map", "show", "id", found[1])
@@ -526,7 +527,7 @@ def map_of(pid, name):
 
 
 def no_room(tracer, tmp_path):
-    """Fills the kernel's table of collecting processes; what is called makes room again."""
+    """Fills the kernel's table of collecting processes; returns a function that empties it."""
     number, size, room = map_of(tracer, "gc_states")
     # Numbers that no process has: above the kernel's largest.
     keys = [" ".join(f"{byte:02x}" for byte in (0x40000000 + i).to_bytes(4, "little")) for i in range(room)]
@@ -541,7 +542,7 @@ def no_room(tracer, tmp_path):
 
 
 def test_no_room_for_a_collector(tmp_path, started):
-    """The kernel's table of collecting processes is full: who found no room is asked instead, and it is said."""
+    """If the kernel's table of collecting processes is full, further collectors are polled, and the output says so."""
     p = started.program("c_gclive", "20000", "3").wait_ready()
     trace = tmp_path / "t.alys"
     tracer = started.tracer("-p", p.pid, "-o", trace).recording()
@@ -558,7 +559,7 @@ def test_no_room_for_a_collector(tmp_path, started):
 
 
 def test_layout_that_is_proven_wrong(tmp_path, started):
-    """Marks that may be misread declare no object dead, and the reason is reported."""
+    """If marks may be misread, no object is taken for dead, and the reason is reported."""
     p = started.program("c_gclive", "20000", "1", env=lying_collector(tmp_path)).wait_ready()
     trace = tmp_path / "t.alys"
     tracer = started.tracer("-p", p.pid, "-o", trace).recording()
@@ -580,7 +581,7 @@ def added(d, program, file):
 
 
 def test_a_collector_met_when_there_was_room_again(started, daemon, tmp_path):
-    """That another one found none says nothing of it."""
+    """A collector that finds room is watched, although an earlier one found none."""
     first = started.program("c_gclive", "20000").wait_ready()
     later = started.program("c_gcfixed", env={"GC_DONT_GC": "1"}).wait_ready()
     plain = started.program("c_busy").wait_ready()
@@ -606,7 +607,7 @@ def test_a_collector_met_when_there_was_room_again(started, daemon, tmp_path):
 
 
 def test_status_of_the_daemon(started, daemon, tmp_path):
-    """Of programs that collect garbage; who cannot be watched is named, and that all others were seen."""
+    """Status names collectors that cannot be watched, and says that all others are."""
     blind = without_symbols("c_gclive_odd", tmp_path / "blind", "GC_gc_no", "GC_get_gc_no")
     odd, sound, plain = (started.program(name).wait_ready() for name in (blind, "c_gclive", "c_busy"))
     d = daemon("-p", plain.pid, "--sample", "bytes:4k")
@@ -633,7 +634,7 @@ def numbers_of(trace, tmp_path):
 
 @pytest.mark.parametrize("mode", ["told", "untold"])
 def test_each_block_has_its_collections_number(tmp_path, mode):
-    """The counter is read once a collection as long as its probes tell of each: one that goes up untold is noticed."""
+    """The counter is read once per collection as long as probes report each. A collection that no probe reported is noticed."""
     trace = tmp_path / "t.alys"
     truth = record(trace, "c_gcnumber", mode)
     said = numbers_of(trace, tmp_path)

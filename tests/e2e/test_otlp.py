@@ -40,7 +40,7 @@ def text(data, index):
 
 
 def attributes(data, message):
-    """Of the table, by number: {key: value}."""
+    """{key: value} of the message's entries in attribute_table."""
     entries = [data["dictionary"][0]["attribute_table"][i] for i in message.get("attribute_indices", [])]
     return {text(data, one(e, "key_strindex")): e["value"][0] for e in entries}
 
@@ -79,6 +79,8 @@ def test_a_profile_has_one_sample_type_and_a_process_all_four(sink, name):
         found = resource["scope_profiles"][0]["profiles"]
         types = [(text(data, one(t, "type_strindex")), text(data, one(t, "unit_strindex"))) for p in found for t in p["sample_type"]]
         assert types[0] == ("inuse_space", "bytes") and len(types) == 4 and set(types) == TYPES
+        for (kind, _), p in zip(types, found):
+            assert bool(one(p, "duration_nano")) == kind.startswith("alloc"), "what is in use is so at a moment"
     for p in profiles(data):
         period = p["period_type"][0]
         assert (text(data, one(period, "type_strindex")), text(data, one(period, "unit_strindex"))) == ("allocated_bytes", "bytes")
@@ -95,7 +97,7 @@ def test_a_process_is_a_resource(sink):
 
 
 def test_stacks_are_those_of_pprof(sink):
-    """Leaf first, inlined functions in one location; the sums by stack are the same in both formats."""
+    """Innermost frame first, inlined functions in one location; sums by stack equal those of pprof."""
     data = decode(sink, "shop")
     d = data["dictionary"][0]
 
@@ -132,7 +134,7 @@ def test_files_are_known_by_build_id(sink):
 
 @pytest.mark.bpf
 def test_a_process_is_known_as_its_environment_and_its_cgroup_say(tmp_path, started, group):
-    """The environment is the target's, and of it only OpenTelemetry's variables are read."""
+    """The target's environment is read, and only OpenTelemetry's variables of it."""
     unit, trace = group / "shop.service", tmp_path / "t.alys"
     program = started.program("c_grow", env={"OTEL_SERVICE_NAME": "till", "PASSWORD": "hush",
                                              "OTEL_RESOURCE_ATTRIBUTES": "service.name=other,team=pay%20ments"}).wait_ready().go()

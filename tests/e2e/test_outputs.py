@@ -13,8 +13,8 @@ import pytest
 from conftest import ALYS, PROGS, TIMEOUT, alys
 
 pytestmark = [pytest.mark.bpf, pytest.mark.beside]
-FORMATS = ["json", "jsonl", "pprof", "otlp", "folded-stacks", "flamegraph", "text", "dhat", "heaptrack", "massif", "speedscope", "html"]
-BINARY = ["pprof", "otlp", "heaptrack"]
+FORMATS = ["json", "jsonl", "pprof", "otlp", "perfetto", "folded-stacks", "flamegraph", "text", "dhat", "heaptrack", "massif", "speedscope", "html"]
+BINARY = ["pprof", "otlp", "perfetto", "heaptrack"]
 TARGET = PROGS / "cpp_wrappers"
 
 
@@ -51,7 +51,7 @@ def at_terminal(*args):
 # --- standard output -------------------------------------------------------------------------------
 
 def test_a_trace_on_standard_output(tmp_path):
-    """In a pipe, a file, and at the end of one that has something in it; the program's own words go elsewhere."""
+    """To a pipe, to a file, and appended to a file; messages go to standard error."""
     done = raw("-o", "-", "--", TARGET, cwd=tmp_path)
     assert done.returncode == 0 and b"done\n" in done.stderr and b"done\n" not in done.stdout
     assert os.listdir(tmp_path) == []
@@ -71,7 +71,7 @@ def test_a_trace_on_standard_output(tmp_path):
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_format_on_standard_output(trace, tmp_path, format):
-    """The same bytes by each way; what is said goes to standard error."""
+    """The same bytes to a file and to standard output; messages go to standard error."""
     named = tmp_path / "named"
     assert alys("convert", "-f", format, trace, named).returncode == 0
     for args in (["-o", "-", trace], [trace, "-"], ["--output=-", trace]):
@@ -126,7 +126,7 @@ def test_convert_writes_the_file_it_is_told(trace, tmp_path):
 
 
 def sizes(text):
-    """{path: size as said}"""
+    """{path: size according to the message}"""
     return {path: said for path, said in re.findall(r"(\S+) \(([\d.]+ (?:B|KiB|MiB))\)", text)}
 
 
@@ -150,7 +150,7 @@ def test_the_size_said_is_that_of_the_file(trace, tmp_path, format):
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory):
-    """A hundred thousand events of few stacks."""
+    """A trace of a hundred thousand events with few stacks."""
     out = tmp_path_factory.mktemp("many") / "t.alys"
     code = "x = [str(i) * 200 for i in range(60000)]; y = sorted(x); del x, y"
     done = alys("-o", out, "--", "/usr/bin/python3", "-S", "-c", code, timeout=180)
@@ -159,7 +159,7 @@ def many(tmp_path_factory):
 
 
 def measured(trace, *args):
-    """What convert wrote, and its greatest memory in bytes."""
+    """The output of convert, and its peak memory in bytes."""
     out = trace.parent / "out"
     # A child counts its parent's pages until it has become another program: this one is small.
     words = ["-c", "import os, sys; pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ); _, status, used = os.wait4(pid, 0); "
@@ -171,7 +171,7 @@ def measured(trace, *args):
 
 
 def test_json_of_many_events(many):
-    """A fraction of the size, the same events, and the memory that one without stacks takes."""
+    """With --stacks once: a fraction of the size, the same events, and no more memory than without stacks."""
     each, _ = measured(many, "-f", "json")
     size, whole = each.stat().st_size, json.loads(each.read_text())
     assert len(whole) > 100000
@@ -220,7 +220,7 @@ def test_a_full_disk_and_a_closed_output(trace, args):
 
 
 def test_nothing_goes_where_standard_error_should_be(tmp_path):
-    """A file that is opened while that is closed must not get its place, and our words."""
+    """If standard error is closed, no opened file may get its descriptor, and messages with it."""
     out = tmp_path / "t.alys"
     done = subprocess.run(["sh", "-c", 'exec "$@" >&- 2>&-', "sh", str(ALYS), "-v", "-o", str(out), "--", str(TARGET)], timeout=60)
     assert done.returncode in (0, 1)
@@ -231,7 +231,7 @@ def test_nothing_goes_where_standard_error_should_be(tmp_path):
 
 @pytest.mark.parametrize("format", ["alys", "json"])
 def test_a_recording_whose_output_fails(tmp_path, format):
-    """The command is over, and what was recorded is kept where it cannot be written as asked."""
+    """The command has run; if the requested output cannot be written, the recording is kept elsewhere."""
     with open("/dev/full", "wb") as full:
         done = raw("-f", format, "-o", "-", "--", TARGET, stdout=full, cwd=tmp_path)
     assert done.returncode == 1 and FULL in done.stderr.decode().splitlines()[-1], done
@@ -279,7 +279,7 @@ def test_a_reader_that_goes(trace, args):
 
 
 def test_root_is_not_told_to_be_root(started, tmp_path):
-    """Which file, of whom, why, and what root lacks here."""
+    """The message names the file, its owner, the reason, and the capability that root lacks here."""
     program = started.program("c_busy").wait_ready()
     lacking = ["capsh", "--drop=cap_sys_ptrace,cap_dac_read_search,cap_checkpoint_restore,cap_sys_admin", "--", "-c", 'exec "$0" "$@"']
     done = subprocess.run([*lacking, str(ALYS), "-o", str(tmp_path / "t"), "-p", str(program.pid)], capture_output=True, text=True,

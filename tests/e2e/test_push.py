@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """--push to servers that accept, reject, hang, disappear and return. No root needed."""
 
-import base64
 import concurrent.futures
 import os
 import re
@@ -14,11 +13,12 @@ import pytest
 
 import pprof_rules
 from backend import Backend, values
+from pushed import dropped, metric, pushing
 from web_driver import Fake, build, get, wait_for
 
 
 class Parca:
-    """Takes what Parca takes, and as it does: by gRPC, here that of other people, so that all of the wire is theirs."""
+    """Accepts what Parca accepts, with Debian's gRPC library, so that the wire format is checked independently."""
 
     def __init__(self, port=0, how=lambda: (None, "")):
         grpc = pytest.importorskip("grpc")
@@ -58,29 +58,6 @@ def backend():
     one.close()
 
 
-@pytest.fixture
-def pushing():
-    running = []
-
-    def start(url, *args):
-        running.append(Fake("--push", url, "--every", "0.2", *args))
-        return running[-1]
-
-    yield start
-    for one in running:
-        said, _ = one.stop()
-        assert said == "marks left 0\n"
-
-
-def metric(server, name):
-    found = re.search(rf"^{re.escape(name)} (\d+)$", get(f"{server.url}/metrics").text, re.M)
-    return int(found.group(1))
-
-
-def dropped(server, reason):
-    return metric(server, f'alys_push_dropped_total{{reason="{reason}"}}')
-
-
 @pytest.mark.parametrize("later", [0, 30])
 def test_profiles_arrive(backend, pushing, tmp_path, later):
     server = pushing(f"http://127.0.0.1:{backend.port}/", "--later", later)
@@ -101,7 +78,7 @@ def test_profiles_arrive(backend, pushing, tmp_path, later):
 
 
 def test_who_is_small_for_a_while_is_not_sent_twice(backend, pushing):
-    """Of more processes than are sent a round, the one with allocations drops out and comes back again and again."""
+    """Only some processes are sent per round; one with allocations drops out and comes back repeatedly."""
     server = pushing(f"http://127.0.0.1:{backend.port}", "--many", 100)
     shop = lambda: [p for labels, p in (pprof_rules.check_push(body) for _, _, body in list(backend.taken)) if labels["pid"] == "4242"]
     wait_for(lambda: len(shop()) >= 6)
@@ -111,7 +88,7 @@ def test_who_is_small_for_a_while_is_not_sent_twice(backend, pushing):
 
 @pytest.mark.parametrize("later", [0, 30])
 def test_profiles_arrive_at_parca(parca, pushing, later):
-    """Whole each time, and without a duration: what has one is a difference to Parca, also what is in use in it."""
+    """Each profile is complete and has no duration: Parca takes a profile with a duration for a delta, in-use values included."""
     server = pushing(parca.url + "/", "--later", later)
     wait_for(lambda: len(parca.taken) >= 6)
     series = [pprof_rules.check_write_raw(data) for data in list(parca.taken)]
@@ -139,13 +116,13 @@ def test_parca_that_is_away_refuses_and_comes_back(pushing):
         one.how = lambda: ("INVALID_ARGUMENT", "location id is \x07not sequential")
         wait_for(lambda: dropped(server, "refused") >= 2)
         said = server.stop()[1]
-        assert said.count("--push") == 2 and "gRPC 3 location id is %07not sequential" in said, said
+        assert said.count("--push") == 3 and "gRPC 3 location id is %07not sequential" in said, said
     finally:
         one.close()
 
 
 def test_a_web_server_is_no_backend(backend, pushing):
-    """A page is no receipt, nor is an answer of HTTP one of gRPC: nothing counts as sent that nobody keeps."""
+    """An HTML page does not confirm a push, nor does a plain HTTP answer confirm one by gRPC: neither counts as sent."""
     backend.how = lambda request: (200, {"Content-Type": "text/html; charset=utf-8"}, b"<!doctype html>")
     server = pushing(f"http://127.0.0.1:{backend.port}")
     wait_for(lambda: dropped(server, "refused") >= 2)
@@ -197,6 +174,16 @@ def test_refused_for_good(backend, pushing):
     assert "422 too \\x1b[31mmany samples" in said and said.count("--push") == 1
 
 
+def test_each_cause_is_told_once(backend, pushing):
+    """Also of a server that takes some profiles and refuses others."""
+    left = [500, 422, 413, 200] * 3
+    backend.how = lambda request: (left.pop() if left else 200, {}, b"no %d" % len(left))
+    server = pushing(f"http://127.0.0.1:{backend.port}")
+    wait_for(lambda: metric(server, "alys_push_retries_total") >= 3)
+    assert dropped(server, "refused") == 6
+    assert re.findall(r"says (\d+)", server.stop()[1]) == ["413", "422", "500"]
+
+
 @pytest.mark.parametrize("status,headers,least", [(503, {}, 0.7), (429, {"Retry-After": "3"}, 2.9)])
 def test_put_off(backend, pushing, status, headers, least):
     backend.how = lambda request: (status, headers, b"later")
@@ -245,7 +232,7 @@ def test_addresses_that_are_refused(url):
 
 
 def test_without_the_library(pushing):
-    """It is loaded for --push alone, so that no other use needs it."""
+    """libcurl is loaded only for --push, so nothing else needs it."""
     library = next(line.split()[-1] for line in subprocess.run(["ldconfig", "-p"], capture_output=True, text=True).stdout.split("\n")
                    if "libcurl.so.4 " in line)
     hide = f"mount --bind /dev/null {library} && exec {build('webfake')}"
@@ -255,20 +242,15 @@ def test_without_the_library(pushing):
     assert done.returncode == 1 and "--push needs libcurl.so.4" in done.stderr
 
 
-def test_a_password_is_sent_but_not_told(backend, pushing):
-    keys = []
-    backend.how = lambda request: (keys.append(request.headers["Authorization"]), (503, {}, b"later"))[1]
-    server = pushing(f"http://user:s3cret@127.0.0.1:{backend.port}/profiles")
-    wait_for(lambda: metric(server, "alys_push_retries_total") >= 1)
-    assert keys[0] == "Basic " + base64.b64encode(b"user:s3cret").decode()
-    assert backend.asked[0][1] == "/profiles/push.v1.PusherService/Push"
-    assert "s3cret" not in get(f"{server.url}/metrics").text
+def test_a_password_in_the_url_is_refused():
+    """A password in the URL would be visible in `ps`."""
+    server = Fake("--push", "http://user:s3cret@127.0.0.1:4040")
     said = server.stop()[1]
-    assert "--push" in said and "s3cret" not in said
+    assert server.proc.returncode == 1 and "--push-user-file" in said and "s3cret" not in said
 
 
 def test_encryption_is_not_given_up(backend, pushing):
-    """A server that cannot prove who it is hears nothing."""
+    """A server whose certificate is not valid gets no profile."""
     server = pushing(f"https://127.0.0.1:{backend.port}")
     wait_for(lambda: metric(server, "alys_push_retries_total") >= 1)
     assert not backend.asked and metric(server, "alys_push_sent_total") == 0

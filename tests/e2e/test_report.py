@@ -15,15 +15,16 @@ import xml.dom.minidom
 import pytest
 
 from browser_driver import drive
-from conftest import ALYS, BUILD, PROGS, ROOT, Tracer, alys, make
+from conftest import ALYS, BUILD, PROGS, ROOT, Tracer, alys, make, wait_until
 
+FORMATS = ("text", "markdown", "tsv", "json", "csv", "tally")
 GOLDEN = ROOT / "tests" / "golden" / "report"
 FEED = BUILD / "tests" / "feedfile"
 
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory):
-    """The scripts of tests/golden/report as traces."""
+    """Traces made from the scripts in tests/golden/report."""
     make(FEED)
     folder = tmp_path_factory.mktemp("traces")
     for script in GOLDEN.glob("*.feed"):
@@ -122,7 +123,7 @@ def test_recordings_of_equal_length_are_compared_as_they_are(traces):
 
 
 def test_at_a_time(traces):
-    """Each moment is the sum of the lines of the script up to it."""
+    """The table at a moment equals the sum of the script's lines up to it."""
     def live(*args):
         told = json.loads(ask("report", "--by", "process", "-f", "json", *args, traces / "cpp.alys"))
         return told["total"]["count"], told["total"]["bytes"]
@@ -197,7 +198,7 @@ def test_refused_without_a_trace(traces, tmp_path):
 @pytest.mark.parametrize("words", [["--print-man"], ["--help"], ["info", "TRACE"], ["report", "TRACE"], ["convert", "TRACE", "-"],
                                    ["doctor", "--unwind", ALYS]])
 def test_output_that_cannot_be_written(traces, words):
-    """Long or short: what is lost is no success."""
+    """Output that cannot be written, long or short, is a failure."""
     with open("/dev/full", "w") as full:
         done = subprocess.run([ALYS, *(traces / "cpp.alys" if w == "TRACE" else w for w in words)], stdout=full,
                               stderr=subprocess.PIPE, text=True, timeout=60)
@@ -306,7 +307,7 @@ def page_of(traces, tmp_path, *args):
 
 
 def test_page_of_an_interval(traces, tmp_path):
-    """It shows what the table of the same interval says, and times are those of the recording."""
+    """The page has the numbers of the same interval's table, with times relative to the recording."""
     told = json.loads(ask("report", "--by", "process", "-f", "json", "--between", "2.55,4.2", traces / "cpp.alys"))
     seen = page_of(traces, tmp_path, "--between", "2.55,4.2")
     assert told["total"]["bytes"] == 2205 and seen["sum"].startswith("In use: 2.15 KiB.")
@@ -322,7 +323,7 @@ def test_page_at_a_time(traces, tmp_path):
 
 
 def test_page_suspects_whom_the_table_suspects(traces, tmp_path):
-    """What grew, all of it and nothing else, in the same numbers."""
+    """The page marks the same growing sites as the table, with the same numbers."""
     told = json.loads(ask("report", "--show", "leaked", "--by", "stack", "--depth", "0", "-f", "json", traces / "cpp.alys"))
     ask("report", "--html", tmp_path / "p.html", traces / "cpp.alys")
     seen = drive(tmp_path, f"file://{tmp_path}/p.html", """
@@ -345,12 +346,54 @@ def test_page_suspects_whom_the_table_suspects(traces, tmp_path):
 
 
 def test_formats_of_an_interval(traces, tmp_path):
-    """Every format takes one; what it leaves of a pprof's time is said in the profile."""
+    """Every format accepts an interval; a pprof profile states the shortened duration."""
     ask("convert", "-f", "folded-stacks", "--value", "alloc_space", "--between", "2.55,2.65", traces / "cpp.alys", tmp_path / "f")
     assert [line.rsplit(" ", 1)[1] for line in (tmp_path / "f").read_text().splitlines()] == ["500"]
     said = alys("convert", "-f", "pprof", "--between", "50,60", traces / "cpp.alys", tmp_path / "p")
     assert said.returncode == 3 and "no event between 50 s and 60 s: the recording lasts 5.5 s" in said.stderr
     assert not (tmp_path / "p").exists()
+
+
+@pytest.mark.parametrize("age, after, old, young", [("10%", 4.95, 45, 10), ("2.5s", 3.0, 23, 32), ("0.025m", 4.0, 35, 20), ("0.1", 5.4, 55, 0)])
+def test_leaks_without_the_young_tail(traces, age, after, old, young):
+    """Blocks of processes that run and that have exited; each format says what it leaves out."""
+    told = {f: alys("report", "--show", "leaked", "--older-than", age, "-f", f, traces / "cpp.alys") for f in FORMATS}
+    said = json.loads(told["json"].stdout)
+    assert sum(row["count"] for row in said["rows"]) == old and said["left_out"]["count"] == young
+    note = f"{young} block{'s' * (young != 1)} with {said['left_out']['bytes']:,} bytes allocated after {after:.3f} s are left out"
+    for form, done in told.items():
+        assert done.returncode == 0 and (done.stdout + done.stderr).count(note) == 1, form
+        assert (note in done.stderr) == (form in ("tsv", "csv", "tally"))
+
+
+def test_leaks_of_a_part_of_the_recording(traces):
+    """The last tenth of 0.5 s to 2.5 s begins at 2.3 s."""
+    told = json.loads(ask("report", "--show", "leaked", "--older-than", "10%", "--between", "0.5,2.5", "-f", "json", traces / "cpp.alys"))
+    assert "after 2.300 s" in told["notes"][0] and told["left_out"]["count"] == 1
+
+
+@pytest.mark.parametrize("status, words, said", [
+    (2, ["--show", "leaked", "--older-than", "100%"], "wants an age"), (2, ["--show", "leaked", "--older-than", "5d"], "wants an age"),
+    (2, ["--older-than", "5s"], "--older-than is for --show leaked"),
+    (3, ["--show", "leaked", "--older-than", "1h"], "nothing older is live: 55 blocks with 5,301 bytes allocated after 0.000 s are left out"),
+])
+def test_ages_that_cannot_be(traces, status, words, said):
+    assert said in refused(status, "report", *words, traces / "cpp.alys")
+
+
+@pytest.mark.bpf
+def test_young_blocks_of_a_real_program(started, tmp_path):
+    """What is left out and what is not make up what is live."""
+    program = started.program("c_grow").wait_ready()
+    tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys").recording()
+    program.go()
+    wait_until(lambda: (tmp_path / "t.alys").stat().st_size > 20000)
+    tracer.stop()
+    whole = json.loads(ask("report", "--show", "leaked", "-f", "json", tmp_path / "t.alys"))
+    old = json.loads(ask("report", "--show", "leaked", "--older-than", "40%", "-f", "json", tmp_path / "t.alys"))
+    for unit in ("count", "bytes"):
+        assert sum(row[unit] for row in old["rows"]) + old["left_out"][unit] == sum(row[unit] for row in whole["rows"])
+    assert old["rows"] and old["left_out"]["count"] > 0
 
 
 # --- a process while it runs -----------------------------------------------------------------------
@@ -411,7 +454,7 @@ def test_live_every(started, watching):
 
 @pytest.mark.bpf
 def test_live_for_a_while(started):
-    """Ends by itself; says so if there is nothing to report."""
+    """-d ends by itself, and says so if there is nothing to report."""
     idle = started.program(shutil.which("sleep"), "1000")
     assert "no allocation" in refused(3, "report", "-p", idle.proc.pid, "-d", "0.5")
 
@@ -437,7 +480,7 @@ FIXED = {"PATH": "/usr/bin:/bin", "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0
 
 
 def dhat(argv, out):
-    """Its program points, and the variables it gave to the program."""
+    """DHAT's program points, and the environment variables that valgrind added."""
     valgrind = ["valgrind", "--tool=dhat", "--run-libc-freeres=no", "--run-cxx-freeres=no", "--read-inline-info=yes",
                 "--num-callers=30"]
     subprocess.run([*valgrind, f"--dhat-out-file={out}", *argv], env=FIXED, check=True, capture_output=True, timeout=120)
@@ -499,7 +542,7 @@ def sites_of_dhat(data):
 
 
 def sites_of_events(events):
-    """The same; as in DHAT, a block that was reallocated stays with the site that made it."""
+    """The same from events; as in DHAT, a reallocated block stays with the site that allocated it."""
     sites = collections.defaultdict(lambda: [0] * 4)
     made, live = {}, {}
     for e in events:
@@ -521,8 +564,8 @@ def sites_of_events(events):
 @pytest.mark.parametrize("name", STRICT)
 def test_like_dhat_site_by_site(name, tmp_path):
     """
-    The addresses that allocate lie elsewhere under valgrind, so sites are told by what they did. Perl's sizes differ for
-    the reason given above, its blocks do not.
+    Under valgrind addresses differ, so sites are matched by their numbers. Perl's sizes differ for the reason given
+    above, its blocks do not.
     """
     if not os.path.exists(STRICT[name][0]):
         pytest.skip(f"no {STRICT[name][0]}")

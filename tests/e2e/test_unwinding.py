@@ -86,6 +86,7 @@ def mapped_files(pid):
 
 
 @bpf
+@pytest.mark.beside
 def test_rows_that_cannot_be_expressed_are_counted_by_kind(started, tmp_path):
     trace = tmp_path / "t.alys"
     target = started.program("/usr/bin/python3", "-c", "import hashlib, sys; print('ready', flush=True);"
@@ -107,7 +108,7 @@ def test_rows_that_cannot_be_expressed_are_counted_by_kind(started, tmp_path):
 
 
 def section_of(path, name):
-    """Offset in the file and size."""
+    """(offset in the file, size)"""
     text = subprocess.run(["readelf", "-SW", path], capture_output=True, text=True, check=True).stdout
     found = re.search(rf" {re.escape(name)} +\S+ +\S+ +(\S+) +(\S+)", text)
     return int(found.group(1), 16), int(found.group(2), 16)
@@ -121,6 +122,7 @@ def damage(path):
 
 
 @bpf
+@pytest.mark.beside
 @pytest.mark.parametrize("how,reason", [("bare", "files-no-eh-frame"), ("debug", "files-debug-frame"),
                                         ("damaged", "files-bad-eh-frame"), ("whole", None)])
 def test_files_without_rows_are_counted_by_reason(started, tmp_path, how, reason):
@@ -168,7 +170,7 @@ def names_by_size(trace, tmp_path):
 
 @bpf
 def test_stacks_are_whole_while_mappings_come_and_go(started, tmp_path):
-    """dlopen, dlclose and another library in its place, fork, exec, code of no file: each is told by a miss or found."""
+    """dlopen, dlclose, another library at the same address, fork, exec, code in no file: each stack is complete or a counted miss."""
     trace = tmp_path / "t.alys"
     program = started.program("c_maps").wait_ready()
     tracer = started.tracer("-p", program.pid, "--follow", "-o", trace).recording()
@@ -187,9 +189,10 @@ def test_stacks_are_whole_while_mappings_come_and_go(started, tmp_path):
 # --- signals, depth, fibers ----------------------------------------------------------------------------
 
 @bpf
+@pytest.mark.beside
 @pytest.mark.parametrize("limit", [None, 300, 512])
 def test_handlers_of_signals_and_deep_recursion(started, tmp_path, limit):
-    """A handler's stack goes on with what it interrupted; what is too deep is cut and says so."""
+    """A signal handler's stack continues with the interrupted code; a stack that is too deep is cut and marked."""
     trace = tmp_path / "t.alys"
     program = started.program("c_depths").wait_ready()
     args = ("--backtrace-limit", limit) if limit else ()
@@ -209,6 +212,7 @@ def test_handlers_of_signals_and_deep_recursion(started, tmp_path, limit):
 
 
 @bpf
+@pytest.mark.beside
 def test_every_stack_of_a_release_server_is_whole(started, tmp_path):
     """From the fiber's first function to the allocation, without unknown frames."""
     trace = tmp_path / "t.alys"
@@ -234,7 +238,7 @@ def reads_of(pid):
 
 @bpf
 def test_misses_do_not_make_us_read_for_ever(started, tmp_path):
-    """Code of no file misses at each call: the tracer asks for the mappings now and then all the same."""
+    """Code in no file misses at each call: the tracer must not read the mappings again each time."""
     trace = tmp_path / "t.alys"
     program = started.program("c_maps", "jit").wait_ready()
     tracer = started.tracer("-p", program.pid, "-o", trace).recording()

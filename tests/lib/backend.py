@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fake Pyroscope server that accepts pushed profiles."""
+"""A fake server that accepts pushed profiles: Pyroscope, or others with their `decode`."""
 
 import base64
 import gzip
@@ -14,7 +14,7 @@ from conftest import pprof
 class Backend:
     """Answers according to `how` and keeps accepted profiles."""
 
-    def __init__(self, port=0):
+    def __init__(self, port=0, decode=json.loads, tls=None):
         backend = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -23,7 +23,7 @@ class Backend:
                 backend.asked.append((time.monotonic(), self.path))
                 status, headers, text = backend.how(self)
                 if status == 200:
-                    backend.taken.append((self.path, dict(self.headers), json.loads(body)))
+                    backend.taken.append((self.path, dict(self.headers), decode(body)))
                 self.send_response(status)
                 for k, v in headers.items():
                     self.send_header(k, v)
@@ -37,6 +37,8 @@ class Backend:
         self.asked, self.taken = [], []
         self.how = lambda request: (200, {}, b"{}")
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
         self.server.daemon_threads = True
         self.server.handle_error = lambda *args: None  # clients that it kept waiting have disconnected
         self.port = self.server.server_port

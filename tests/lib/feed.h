@@ -6,6 +6,7 @@
  *   meta sample bytes:4096
  *   proc p1 4242 shop
  *   stack A p1 malloc [/lib/libc.so.6] < ~Foo.new [/bin/shop /src/foo.cr:3:5] < main [/bin/shop /src/main.cr:9]
+ *   called A p1 30                    calls of the function whose entry is the stack's only frame
  *   0.1 malloc p1 0x10 64 A           "~": inlined into the next frame; "?": code without a name
  *   0.2 realloc p1/4243 0x10 0x20 128 A
  *   0.3 free p1 0x20
@@ -153,6 +154,17 @@ static inline void feed_proc(struct feed *f, const char *text)
 	catalog_put_proc(f->c, &p);
 }
 
+static inline void feed_called(struct feed *f, const char *text)
+{
+	char stack[32], proc[32];
+	struct called n = { 0 };
+	if (sscanf(text, "%31s %31s %lu", stack, proc, &n.calls) != 3)
+		feed_die(f, "called STACK PROC CALLS", text);
+	n.stack.n = FEED_INTERN(f, stacks, stack) + 1;
+	n.proc.n = FEED_INTERN(f, procs, proc) + 1;
+	catalog_put_called(f->c, &n);
+}
+
 static inline void feed_who(struct feed *f, const char *text, struct event *e)
 {
 	char name[32];
@@ -227,11 +239,13 @@ static inline void feed_line(struct feed *f, char *line)
 		feed_stack(f, rest + 1);
 	} else if (!strncmp(line, "proc ", 5)) {
 		feed_proc(f, rest + 1);
+	} else if (!strncmp(line, "called ", 7)) {
+		feed_called(f, rest + 1);
 	} else if (!strncmp(line, "meta ", 5) && (value = strchr(rest + 1, ' '))) {
 		*value = 0;
 		catalog_put_meta(f->c, rest + 1, value + 1);
 	} else {
-		feed_die(f, "neither meta, proc, stack nor an event", line);
+		feed_die(f, "neither meta, proc, stack, called nor an event", line);
 	}
 }
 

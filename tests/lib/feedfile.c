@@ -30,6 +30,7 @@ static void put_catalog(struct trace_writer *w, const struct catalog *c)
 	const struct module *m;
 	const struct mapping *map;
 	const struct stack *s;
+	const struct called *called;
 	for (size_t i = 0; catalog_next_meta(c, &i, &key, &value);)
 		trace_write_meta(w, key, value);
 	for (size_t i = 0; (p = catalog_next_proc(c, &i));)
@@ -40,6 +41,8 @@ static void put_catalog(struct trace_writer *w, const struct catalog *c)
 		trace_write_mapping(w, map);
 	for (size_t i = 0; (s = catalog_next_stack(c, &i));)
 		put_stack(w, c, s);
+	for (size_t i = 0; (called = catalog_next_called(c, &i));)
+		trace_write_called(w, called);
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A protobuf message as protoc decodes it, which is nobody's encoder here."""
+"""Decodes protobuf messages with protoc, independently of our encoders."""
 
 import subprocess
 from pathlib import Path
@@ -10,11 +10,13 @@ PROFILES = Path(__file__).resolve().parents[2] / "user/output/profiles"
 def value_of(text):
     if text[0] == '"':
         return text[1:-1]
-    return text == "true" if text in ("true", "false") else int(text)
+    if text in ("true", "false"):
+        return text == "true"
+    return text if text[0].isalpha() else int(text)  # the name of an enum's value, or a number
 
 
 def decode(proto, message, data):
-    """As a tree: {field: [values]}. Fields with the default value are not in it."""
+    """Returns a tree: {field: [values]}. Fields with default values are absent."""
     text = subprocess.run(["protoc", f"--decode={message}", f"--proto_path={PROFILES}", proto], input=data, capture_output=True,
                           check=True, timeout=60).stdout.decode()
     top = {}

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import ALYS
+from conftest import ALYS, always_on
 from web_driver import TIMEOUT, wait_for
 
 
@@ -68,7 +68,7 @@ def terminal(tmp_path):
     def start(*words, **kw):
         folder = tmp_path / f"t{len(running)}"
         folder.mkdir()
-        running.append(Terminal(folder, ALYS, "top", *words, **kw))
+        running.append(Terminal(folder, ALYS, *always_on(("top", *words)), **kw))
         return running[-1]
 
     yield start

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """For tests of HTTP and push: webfake (tests/lib/webfake.c), a server without tracing, and raw HTTP requests."""
 
+import functools
 import select
 import signal
 import socket
@@ -14,6 +15,7 @@ from conftest import BUILD, make
 TIMEOUT = 120
 
 
+@functools.cache
 def build(name):
     path = BUILD / "tests" / name
     make(path)

@@ -2,6 +2,7 @@
 /*
  * http and push without tracing, for tests: three processes with a scripted heap that grows over time.
  * webfake [--listen A] [--insecure] [--push URL] [--every S] [--queue BYTES] [--later MS] [--many N]
+ * [--push-header H] [--push-header-file F] [--push-user-file F] [--push-ca F]
  * Prints its address in one line; SIGTERM ends it.
  */
 #include <errno.h>
@@ -14,9 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "http/http.h"
 #include "lib/feed.h"
 #include "model/model.h"
+#include "push/credentials.h"
 #include "push/push.h"
 #include "format/sink.h"
 #include "sink/registry.h"
@@ -201,8 +204,12 @@ static int render(struct fake *f, const struct http_profile_request *r, struct b
 	struct sink_input in = { .catalog = f->catalog, .snapshot = s, .options = &o };
 	struct sink_out to = { to_buf, out };
 	put_window(f, r);
-	if (!rc)
-		rc = r->what == HTTP_PROFILE_REPORT ? render_report(f, out, err) : sink_find("pprof")->render(&in, &to, err);
+	if (r->what == HTTP_PROFILE_OTLP)
+		o.value = NULL;
+	if (!rc && r->what == HTTP_PROFILE_REPORT)
+		rc = render_report(f, out, err);
+	else if (!rc)
+		rc = sink_find(r->what == HTTP_PROFILE_OTLP ? "otlp" : "pprof")->render(&in, &to, err);
 	snapshot_free(s);
 	return rc;
 }
@@ -350,6 +357,14 @@ static void parse(struct words *w, int argc, char **argv)
 			w->http.listen = value;
 		else if (!strcmp(argv[i], "--push"))
 			w->push.url = value;
+		else if (!strcmp(argv[i], "--push-header"))
+			*VEC_PUSH(&w->push.headers, at) = value;
+		else if (!strcmp(argv[i], "--push-header-file"))
+			w->push.header_file = value;
+		else if (!strcmp(argv[i], "--push-user-file"))
+			w->push.user_file = value;
+		else if (!strcmp(argv[i], "--push-ca"))
+			w->push.ca_file = value;
 		else if (!strcmp(argv[i], "--every"))
 			w->push.every = atof(value);
 		else if (!strcmp(argv[i], "--queue"))
@@ -381,11 +396,31 @@ static void run(struct fake *f, struct http *h, struct push *p, int signals)
 	}
 }
 
+/* Until SIGTERM; false: it did not start. */
+static bool serve(struct fake *f, struct words *w, int signals, struct err *err)
+{
+	struct http_source source = { f, each_process, profile, forget, mark, unmark, status };
+	struct http_listener listener;
+	struct push *p = w->push.url ? push_open(&w->push, &source, err) : NULL;
+	w->http.metrics = p ? push_metrics : NULL;
+	w->http.metrics_ctx = p;
+	struct http *h = err->code || http_listen(&w->http, &listener, err) ? NULL : http_open(&w->http, &listener, &source, err);
+	if (h) {
+		printf("%s\n", listener.address);
+		fflush(stdout);
+		run(f, h, p, signals);
+		http_close(h);
+		http_unlisten(&listener);
+	}
+	push_close(p);
+	return h;
+}
+
 int main(int argc, char **argv)
 {
 	struct fake f = { .catalog = catalog_new(), .heap = heap_new(), .begun_ns = clock_ns(CLOCK_MONOTONIC) };
 	struct words w = { .http.listen = "0", .fake = &f };
-	struct http_source source = { &f, each_process, profile, forget, mark, unmark, status };
+	struct push_credentials credentials = { 0 };
 	struct err err = { 0 };
 	sigset_t ends;
 	parse(&w, argc, argv);
@@ -394,23 +429,16 @@ int main(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	feed_run(script, f.catalog, to_heap, &f);
-	struct push *p = w.push.url ? push_open(&w.push, &source, &err) : NULL;
-	w.http.metrics = p ? push_metrics : NULL;
-	w.http.metrics_ctx = p;
-	struct http_listener listener;
-	struct http *h = err.code || http_listen(&w.http, &listener, &err) ? NULL : http_open(&w.http, &listener, &source, &err);
-	if (!h) {
+	w.push.credentials = &credentials;
+	bool served = !push_credentials_read(&w.push, &credentials, &err) &&
+		      serve(&f, &w, signalfd(-1, &ends, SFD_CLOEXEC), &err);
+	push_credentials_free(&credentials);
+	free(w.push.headers.at);
+	if (served)
+		printf("marks left %zu\n", f.marks);
+	else
 		fprintf(stderr, "webfake: %s\n", err.text);
-		return 1;
-	}
-	printf("%s\n", listener.address);
-	fflush(stdout);
-	run(&f, h, p, signalfd(-1, &ends, SFD_CLOEXEC));
-	http_close(h);
-	http_unlisten(&listener);
-	push_close(p);
-	printf("marks left %zu\n", f.marks);
 	heap_free(f.heap);
 	catalog_free(f.catalog);
-	return 0;
+	return !served;
 }

@@ -71,6 +71,22 @@ static void what_is_malformed_is_passed_over(void **state)
 	assert_int_equal(n, 3);
 }
 
+static void labels_are_legal_and_occur_once(void **state)
+{
+	static const char text[] =
+		"service.name=till,k8s.pod.uid=u,k8s_pod_uid=other,pid=7,__delta__=x,1st=one,b%FFr=v,comm=c,exe=e";
+	static const char *const want[] = { "k8s_pod_uid", "u", "_st", "one", "b_r", "v" };
+	struct attribute a;
+	size_t at = 0, n = 0;
+	(void)state;
+	for (; attributes_next_label(text, &at, &a); n++) {
+		assert_true(n < 3);
+		assert_string_equal(a.name, want[2 * n]);
+		assert_string_equal(a.value, want[2 * n + 1]);
+	}
+	assert_int_equal(n, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -78,6 +94,7 @@ int main(void)
 		cmocka_unit_test(the_first_of_a_name_holds),
 		cmocka_unit_test(it_stays_small),
 		cmocka_unit_test(what_is_malformed_is_passed_over),
+		cmocka_unit_test(labels_are_legal_and_occur_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -267,7 +267,8 @@ static void test_metrics(void **state)
 	assert_non_null(strstr(buf_str(&all), "\nalys_profile_files_bytes 12345\n"));
 	assert_non_null(strstr(buf_str(&all), "\nalys_refused_processes_total 5\n"));
 	assert_int_equal(metrics_write(&h, 105, &one), 0);
-	assert_int_equal(times(buf_str(&one), "pid=\"105\""), 7);
+	assert_int_equal(times(buf_str(&one), "pid=\"105\""), 8);
+	assert_non_null(strstr(buf_str(&one), "\nalys_target_info{pid=\"105\",comm=\"crowd\",exe="));
 	assert_non_null(strstr(buf_str(&one), "\nalys_target_live_below_bytes{pid=\"105\",comm=\"crowd\"} 3145728\n"));
 	assert_null(strstr(buf_str(&one), "pid=\"66\""));
 	assert_null(strstr(buf_str(&one), "alys_build_info"));

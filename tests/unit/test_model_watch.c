@@ -188,6 +188,50 @@ static void test_growth_and_ages(void **state)
 	snapshot_free(s);
 }
 
+static double sum_of(const struct snapshot *s, bool young)
+{
+	double sum = 0;
+	for (size_t i = 0; i < s->n; i++)
+		sum += s->rows[i].young == young ? s->rows[i].t.est_live_sz : 0;
+	return sum;
+}
+
+/* Some are freed, some belong to a process that has exited; what is old and what is young make up the whole. */
+static void test_young_blocks_have_rows_of_their_own(void **state)
+{
+	struct heap *h = heap_new();
+	double old = 0, young = 0;
+	(void)state;
+	heap_watch(h, HEAP_GROWTH | HEAP_LEFT | HEAP_BY_THREAD);
+	for (uint64_t i = 0; i < 1000; i++) {
+		APPLY(.kind = EVENT_ALLOC, .time_ns = 1 + i * MS, .tid = i % 2, .addr = 16 + i, .size = 1 + i,
+		      .stack = { 1 + i % 3 }, .interval = 100, .proc = { 1 + i % 2 });
+		*(i < 900 ? &old : &young) += sample_weight(1 + i, 100) * (double)(1 + i);
+	}
+	APPLY(.kind = EVENT_EXIT, .time_ns = 1000 * MS, .proc = { 2 });
+	struct snapshot *whole = heap_snapshot(h), *s = heap_snapshot_aged(h, 1 + 900 * MS);
+	assert_double(sum_of(whole, false), old + young);
+	assert_double(sum_of(whole, true), 0);
+	assert_double(sum_of(s, false), old);
+	assert_double(sum_of(s, true), young);
+	assert_int_equal(whole->n, 6);
+	assert_int_equal(s->n, 12);
+	for (size_t i = 0; i < whole->n; i++) {
+		const struct snapshot_row *a = &s->rows[i], *b = &s->rows[whole->n];
+		for (; b->stack.n != a->stack.n || b->proc.n != a->proc.n; b++)
+			assert_true(b < &s->rows[s->n - 1]);
+		assert_true(!a->young && b->young && b->split == a->split && s->growth[i].n < whole->growth[i].n);
+		assert_double(a->t.var[LIVE_SZ] + b->t.var[LIVE_SZ], whole->rows[i].t.var[LIVE_SZ]);
+		assert_true(s->growth[i].ages[2] == 0 && whole->growth[i].ages[2] > 0);
+	}
+	snapshot_free(s);
+	s = heap_snapshot_aged(h, 0);
+	assert_double(sum_of(s, false), 0);
+	snapshot_free(s);
+	snapshot_free(whole);
+	heap_free(h);
+}
+
 #define RUN 3000
 
 struct lived {
@@ -451,6 +495,7 @@ int main(void)
 		T(test_samples_tell_nothing_of_temporary),
 		T(test_lifetimes),
 		T(test_growth_and_ages),
+		T(test_young_blocks_have_rows_of_their_own),
 		T(test_error_of_growth),
 		T(test_timeline),
 		T(test_timeline_of_windows),

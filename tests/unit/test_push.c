@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/log.h"
+#include "push/otlp_response.h"
 #include "push/sender.h"
 
 static void check_body(enum push_kind kind, const char *comm, const char *bytes, size_t n, const char *expected,
@@ -89,7 +90,7 @@ static void test_queue_is_bounded(void **state)
 	struct err err;
 	(void)state;
 	log_set_level(LOG_QUIET);
-	struct sender *s = sender_new(PUSH_PYROSCOPE, &o, &err);
+	struct sender *s = sender_new(&o, &err);
 	assert_non_null(s);
 	for (int i = 0; i < 20; i++) {
 		sender_offer(s, payload_of(1500));
@@ -116,28 +117,61 @@ static void test_addresses(void **state)
 					   "file:///etc/passwd",
 					   "http://a b/",
 					   "HTTP//h",
-					   "https://h:99999999/" };
+					   "https://h:99999999/",
+					   "otlp+ftp://h",
+					   "otlp+grpc://",
+					   "https://user:secret@h:1/" };
 	struct err err;
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct push_options o = { .url = bad[i] };
 		err.code = 0;
-		assert_null(sender_new(PUSH_PYROSCOPE, &o, &err));
+		assert_null(sender_new(&o, &err));
 		assert_int_equal(err.code, EINVAL);
 	}
-	struct push_options good = { .url = "https://user:secret@h:1/prefix/", .tenant = "t" };
-	struct sender *s = sender_new(PUSH_PARCA, &good, &err);
+	struct push_options good = { .url = "parca+https://h:1/prefix/", .tenant = "t" };
+	struct sender *s = sender_new(&good, &err);
 	assert_non_null(s);
 	sender_end(s);
+}
+
+static void test_otlp_responses(void **state)
+{
+	/* Status { 8, "x", RetryInfo of 5 s }, as gRPC sends it, without padding. */
+	static const char base64[] = "CAgSAXgaMAoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIECgIIBQ";
+	struct otlp_failure f = { 0 };
+	struct buf text = { 0 };
+	uint64_t rejected = 0;
+	(void)state;
+	assert_int_equal(otlp_response_partial("\x0a\x07\x08\x02\x12\x03why", 9, &rejected, &text), 0);
+	assert_int_equal(rejected, 2);
+	assert_string_equal(buf_str(&text), "why");
+	assert_int_equal(otlp_response_partial("", 0, &rejected, &text), 0);
+	assert_int_equal(otlp_response_partial("\x0a\x07\x08", 3, &rejected, &text), -1);
+	/* A negative number is no count. */
+	assert_int_equal(otlp_response_partial("\x0a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 13, &rejected, &text), 0);
+	assert_int_equal(rejected, 0);
+	assert_int_equal(otlp_response_failure_base64(base64, &f), 0);
+	assert_true(f.recovers);
+	assert_int_equal(f.wait_ms, 5000);
+	/* A day is shortened. */
+	assert_int_equal(
+		otlp_response_failure_base64("CAgSAXgaMgoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIGCgQIgKMF", &f),
+		0);
+	assert_int_equal(f.wait_ms, RETRY_WAIT_MAX_S * 1000);
+	f = (struct otlp_failure){ 0 };
+	assert_int_equal(otlp_response_failure_base64("CAgSAXg=", &f), 0);
+	assert_false(f.recovers);
+	assert_int_equal(otlp_response_failure_base64("%%%%", &f), 0);
+	assert_int_equal(otlp_response_failure_base64("EgV4", &f), -1);
+	buf_free(&text);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bodies),
-		cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_queue_is_bounded),
-		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_bodies),    cmocka_unit_test(test_messages),       cmocka_unit_test(test_queue_is_bounded),
+		cmocka_unit_test(test_addresses), cmocka_unit_test(test_otlp_responses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

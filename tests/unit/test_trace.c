@@ -136,6 +136,31 @@ static void test_recorded_facts(void **state)
 	view_free(&golden);
 }
 
+/* Since 1.6: the last value of a function counts, and its stack comes with it. */
+static void test_calls(void **state)
+{
+	(void)state;
+	int fd = memory_file(NULL, 0);
+	struct trace_writer *w = trace_writer_new(dup(fd), &sample_clock, NULL);
+	const struct frame entry = { { 1 }, 0x1200 };
+	const struct stack stack = { .id = { 9 }, .proc = { 1 }, .n = 1, .frames = &entry };
+	assert_int_equal(sample_define(w), 0);
+	assert_int_equal(trace_write_stack(w, &stack), 0);
+	for (uint64_t n = 1; n < 4; n++)
+		assert_int_equal(trace_write_called(w, &(struct called){ { 1 }, { 9 }, n << 40 }), 0);
+	assert_int_equal(trace_write_called(w, &(struct called){ { 0 }, { 9 }, 1 }), -EINVAL);
+	assert_int_equal(trace_writer_close(w, NULL), 0);
+	struct view v = view_of(fd);
+	size_t i = 0;
+	assert_int_equal(v.catalog_rc, 0);
+	const struct called *n = catalog_next_called(v.c, &i);
+	assert_int_equal(n->calls, 3ull << 40);
+	assert_int_equal(n->proc.n, 1);
+	assert_int_equal(catalog_stack(v.c, n->stack)->frames[0].rel, 0x1200);
+	assert_null(catalog_next_called(v.c, &i));
+	view_free(&v);
+}
+
 /* Equal values are written once; the last value counts, and values of one process do not apply to another. */
 static void test_older_objects(void **state)
 {
@@ -154,7 +179,7 @@ static void test_older_objects(void **state)
 	close(fd);
 	struct view v = view_of(memory_file(b.at, b.n));
 	assert_int_equal(v.catalog_rc, 0);
-	assert_int_equal(v.health.minor, 5);
+	assert_int_equal(v.health.minor, 6);
 	assert_int_equal(catalog_older(v.c, (struct proc_id){ 1 }, "Foo")->cnt, 20);
 	assert_int_equal(catalog_older(v.c, (struct proc_id){ 1 }, "Foo")->bytes, 600);
 	assert_int_equal(catalog_older(v.c, (struct proc_id){ 2 }, "Foo")->cnt, 1);
@@ -473,6 +498,7 @@ int main(void)
 		cmocka_unit_test(test_sample),
 		cmocka_unit_test(test_definitions),
 		cmocka_unit_test(test_recorded_facts),
+		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_older_objects),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_long_texts_and_stacks),

@@ -109,11 +109,42 @@ export class Views {
     return { title: "Share", number: true, of: (row) => row[key], text: (row) => percent(row[key], this.choice.sum) };
   }
 
+  // By function, with its callees; a function that calls itself counts once.
+  inclusive(weights) {
+    const { parent, label, leaf } = this.data.paths;
+    const { of, fn } = this.functions_;
+    const total = new Float64Array(fn.length);
+    const seen = new Int32Array(fn.length).fill(-1);
+    weights.forEach((weight, p) => {
+      for (let n = weight ? leaf[p] : 0; n > 0; n = parent[n]) {
+        const f = of[label[n]];
+        if (seen[f] !== p) total[f] += weight;
+        seen[f] = p;
+      }
+    });
+    return total;
+  }
+
+  // Calls of the functions that --calls chose, counted over the whole recording.
+  callColumns() {
+    const { calls, calls_note: note, partial } = this.about;
+    if (!calls || partial) return [];
+    const of = new Map(calls);
+    const allocated = this.inclusive(measure(this.data, this.series, "alloc", "sz", null));
+    const made = (row) => of.get(this.data.functions[row.fn]);
+    const per = (row) => (made(row) ? allocated[row.key] / made(row) : 0);
+    return [
+      { title: "Calls", number: true, help: `Entries of the functions that --calls chose, in the whole recording. ${note}`.trim(), of: (row) => made(row) ?? 0, text: (row) => (made(row) === undefined ? "-" : count(made(row))) },
+      { title: "Per call", number: true, help: "Bytes that a call and its callees allocated, in the whole recording", of: per, text: (row) => (made(row) ? bytes(per(row)) : "-") },
+    ];
+  }
+
   functions(box) {
     return new Table(box, [
       this.valueColumns("own", "Own"),
       this.shareColumn("own"),
       this.valueColumns("total", "With callees"),
+      ...this.callColumns(),
       { title: "Function", of: (row) => this.data.functions[row.fn], cell: (row) => this.placed(row) },
     ], { sort: 0, then: 2, caption: "By function", all: () => this.choice.matches });
   }

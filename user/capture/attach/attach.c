@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "calibrate/calibrate.h"
 #include "catalog/exactness.h"
+#include "counting/counting.h"
 #include "probe/linker.h"
 #include "target/proc.h"
 #include "target/target.h"
@@ -168,6 +169,8 @@ static void take_findings(struct attach *a, struct file_sites *f, struct finding
 {
 	const char *path = path_of(a, f);
 	note_failure(a, path, found->failed.code ? &found->failed : &found->sites.err);
+	if (a->h->counting)
+		counting_found(a->h->counting, path, found);
 	sitecache_fill(f, found);
 	/* When tracing many processes of others (select), changed mappings are known from the kernel's reports only. */
 	if (a->h->select)
@@ -394,6 +397,8 @@ static void wait_for_shared(struct attach *a, const struct proc *p, struct file_
 static void begin_file(struct attach *a, const struct proc *p, struct file_sites *f, int fd)
 {
 	listen_to_linker(a, p->tgid, f, fd);
+	if (a->h->counting)
+		counting_attach(a->h->counting, link_tgid(a, p->tgid), f->module, fd);
 	if (!f->probed)
 		return;
 	f->left = false;
@@ -510,6 +515,8 @@ void attach_forget(struct attach *a, uint32_t tgid)
 {
 	const struct module *m;
 	probe_detach(a->h->probe, tgid);
+	if (a->h->counting && tgid)
+		counting_forget(a->h->counting, tgid);
 	for (size_t i = 0; i < a->sites.files_cnt; i++) {
 		struct file_sites *f = &a->sites.files[i];
 		sitecache_end_trials(f, tgid);
@@ -527,6 +534,8 @@ void attach_forget(struct attach *a, uint32_t tgid)
 
 void attach_reset(struct attach *a)
 {
+	if (a->h->counting)
+		counting_forget(a->h->counting, 0);
 	map_free(&a->sites.done);
 	for (size_t i = 0; i < a->sites.files_cnt; i++) {
 		sitecache_end_trials(&a->sites.files[i], 0);

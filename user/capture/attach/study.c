@@ -120,7 +120,10 @@ static struct examination examination_of(const struct study *s, const struct mod
 		.module = m->id,
 		.fd = fd,
 		.path = m->path,
-		.ask = { .parts = parts, .families = s->families, .refill = wants_refill(s->h->o) },
+		.ask = { .parts = parts,
+			 .families = s->families,
+			 .refill = wants_refill(s->h->o),
+			 .functions = { s->h->o->calls, s->h->o->calls_limit } },
 		.first = study_comes_first(m->path),
 	};
 }

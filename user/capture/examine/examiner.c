@@ -80,6 +80,8 @@ int examiner_main(int sock)
 	int rc = jail_leave_rights(&err), fd;
 	while (o && !rc && handover_receive(sock, o, sizeof(*o), &fd) == (ssize_t)sizeof(*o) && fd >= 0) {
 		o->path[sizeof(o->path) - 1] = 0;
+		o->patterns[sizeof(o->patterns) - 1] = 0;
+		o->ask.functions.patterns = o->patterns;
 		rc = serve(o, sock, fd);
 		close(fd);
 	}

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "examine/findings.h"
+#include "functions/patterns.h"
 
 struct examiner_order {
 	struct findings_ask ask;
@@ -22,6 +23,7 @@ struct examiner_order {
 	uint32_t seconds; /* of CPU */
 	bool yields;      /* runs at low priority */
 	char path[4096];
+	char patterns[PATTERNS_TEXT_MAX]; /* those of ask.functions */
 };
 
 struct examiner_reply {

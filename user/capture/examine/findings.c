@@ -86,6 +86,22 @@ static void put_rows(const struct elf *e, struct buf *out)
 	unwind_free(t);
 }
 
+static void put_functions(const struct elf *e, const char *path, const struct findings_ask *ask, struct buf *out)
+{
+	struct function_list found;
+	out->failed |= functions_find(e, path, &ask->functions, &found) != 0;
+	functions_write(&found, out);
+	functions_free(&found);
+}
+
+static void put_inlined(int fd, const struct elf *e, const char *path, const struct findings_ask *ask, struct buf *out)
+{
+	struct inlined_list found;
+	out->failed |= functions_find_inlined(fd, e, path, &ask->functions, &found) != 0;
+	inlined_write(&found, out);
+	inlined_free(&found);
+}
+
 void findings_make(int fd, const char *path, const struct findings_ask *ask, struct buf *out)
 {
 	struct err err = { 0 };
@@ -101,6 +117,10 @@ void findings_make(int fd, const char *path, const struct findings_ask *ask, str
 		put_rows(e, out);
 	if (e && ask->parts & FINDINGS_START)
 		put_start(e, out);
+	if (e && ask->parts & FINDINGS_FUNCTIONS)
+		put_functions(e, path, ask, out);
+	if (e && ask->parts & FINDINGS_INLINED)
+		put_inlined(fd, e, path, ask, out);
 	buf_lenstr(out, e ? elf_refusal(e) : NULL);
 	buf_u8(out, END);
 	elf_close(e);
@@ -151,6 +171,10 @@ static int take_parts(struct cursor *c, uint32_t parts, struct findings *f)
 		rc = take_rows(c, f);
 	if (!rc && parts & FINDINGS_START)
 		f->starts_programs = cursor_u8(c);
+	if (!rc && parts & FINDINGS_FUNCTIONS)
+		rc = functions_read(c, &f->functions);
+	if (!rc && parts & FINDINGS_INLINED)
+		rc = inlined_read(c, &f->inlined);
 	f->parts = parts;
 	return rc;
 }
@@ -178,5 +202,7 @@ void findings_free(struct findings *f)
 	sites_free(&f->sites.plain);
 	collections_free(&f->sites.collections);
 	unwind_free(f->rows.table);
+	functions_free(&f->functions);
+	inlined_free(&f->inlined);
 	*f = (struct findings){ 0 };
 }

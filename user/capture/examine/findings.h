@@ -10,12 +10,20 @@
 #include "base/err.h"
 #include "elf/elf.h"
 #include "event/event.h"
+#include "functions/functions.h"
 #include "sites/collections.h"
 #include "sites/sites.h"
 #include "unwind/unwind.h"
 
 /* Parts: requested, and present. */
-enum { FINDINGS_OUTLINE = 1, FINDINGS_SITES = 2, FINDINGS_ROWS = 4, FINDINGS_START = 8 };
+enum {
+	FINDINGS_OUTLINE = 1,
+	FINDINGS_SITES = 2,
+	FINDINGS_ROWS = 4,
+	FINDINGS_START = 8,
+	FINDINGS_FUNCTIONS = 16,
+	FINDINGS_INLINED = 32
+};
 
 struct findings {
 	struct module_id module;
@@ -37,11 +45,14 @@ struct findings {
 		struct err err; /* why table is NULL */
 		struct unwind_table *table;
 	} rows;
+	struct function_list functions; /* chosen by --calls */
+	struct inlined_list inlined;    /* copies of these */
 };
 
 struct findings_ask {
 	uint32_t parts, families; /* families: as in struct sites_options */
 	bool refill;
+	struct functions_ask functions; /* for FINDINGS_FUNCTIONS and FINDINGS_INLINED; the patterns are borrowed */
 };
 
 /* Examines the file, in this process: must be unprivileged. */

@@ -43,6 +43,7 @@ struct probed_file {
 	bool attached;  /* attached for all processes */
 	bool watched;   /* its collections, for all processes */
 	bool linked;    /* its debugger hook, for all processes */
+	bool entered;   /* its functions chosen by --calls, for all processes */
 	bool detaching; /* being detached: keeps its numbers until done */
 };
 

@@ -408,7 +408,8 @@ void probe_close(struct probe *p)
 	if (!p)
 		return;
 	probe_detach(p, 0);
-	probe_listen(p, false, NULL);
+	if (p->skel)
+		probe_listen(p, false, NULL);
 	tables_free(p->tables);
 	if (p->object_log)
 		munmap((void *)p->object_log, OBJECT_LOG_SZ);

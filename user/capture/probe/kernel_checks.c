@@ -20,11 +20,36 @@ static void line(struct buf *out, const char *what, bool ok, const char *words)
 static void rights_line(struct buf *out, const struct kernel_facts *k)
 {
 	int lacks = tier_lacks(k);
+	bool root = geteuid() == 0;
 	line(out, "rights", lacks < 0,
-	     geteuid() == 0           ? "root may probe any process"
+	     root && lacks < 0        ? "root may probe any process"
+	     : root                   ? "root without the capabilities that probes need: a container needs CAP_BPF, CAP_PERFMON, "
+					"CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH and CAP_CHECKPOINT_RESTORE"
 	     : lacks < 0              ? "not root, but the capabilities that probes need"
 	     : lacks == CAP_SYS_ADMIN ? "not root, and kernel.perf_event_paranoid is above 2: probes need CAP_SYS_ADMIN, too"
 				      : "not root: recording needs sudo; convert and info do not");
+}
+
+/* Of a container, only the host's processes can be recorded, by their numbers there. */
+static bool namespace_line(struct buf *out)
+{
+	bool first = in_first_pid_namespace();
+	line(out, "PID namespace", first,
+	     first ? "processes have the numbers that the kernel records"
+		   : "a container's own: start it with the host's (docker run --pid=host, hostPID: true)");
+	return first;
+}
+
+/* "none [integrity] confidentiality": the mode in brackets. Not there: the kernel has no lockdown. */
+static void lockdown_line(struct buf *out)
+{
+	char text[64] = "";
+	int fd = open("/sys/kernel/security/lockdown", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+	if (fd >= 0)
+		close(fd);
+	if (n > 0 && strstr(text, "[confidentiality]"))
+		line(out, "lockdown", false, "confidentiality: the kernel lets no program read its memory, which stacks need");
 }
 
 static void crowd_line(struct buf *out, const struct kernel_facts *k)
@@ -41,7 +66,9 @@ static void kernel_lines(struct buf *out, const struct kernel_facts *k)
 {
 	line(out, "BTF", k->btf,
 	     k->btf ? "the programs fit themselves to this kernel"
-		    : "no /sys/kernel/btf/vmlinux: boot a kernel with CONFIG_DEBUG_INFO_BTF; nothing works without it");
+	     : access("/sys/kernel", F_OK)
+		     ? "no /sys: mount it into the container (read only is enough); nothing works without it"
+		     : "no /sys/kernel/btf/vmlinux: boot a kernel with CONFIG_DEBUG_INFO_BTF; nothing works without it");
 	line(out, "uprobe.multi", k->uprobe_multi,
 	     k->uprobe_multi ? "all probes of a file in one link: quick to attach and to detach"
 			     : "one perf event a probe (kernel before 6.6): detaching takes up to 0.5 s each");
@@ -94,10 +121,12 @@ bool probe_doctor(struct buf *out)
 {
 	struct kernel_facts k = kernel_facts();
 	rights_line(out, &k);
+	bool seen = namespace_line(out);
 	kernel_lines(out, &k);
+	lockdown_line(out);
 	bool maps = faccessat(AT_FDCWD, "/proc/1/map_files", R_OK | X_OK, AT_EACCESS) == 0;
 	line(out, "map_files", maps,
 	     maps ? "files of other namespaces and deleted files can be read"
 		  : "deleted and replaced files of targets cannot be read");
-	return try_load(out);
+	return try_load(out) && seen;
 }

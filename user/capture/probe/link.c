@@ -126,19 +126,20 @@ int batch_attach(const struct batch *b, struct probe *p, uint32_t tgid, int file
 struct chosen {
 	uint32_t tgid, trial;
 	const struct probe_file *file;
+	bool allocators; /* only those */
 };
 
 static bool is_of(const struct attachment *a, const struct chosen *c)
 {
 	return (!c->tgid || a->tgid == c->tgid) && (!c->trial || a->trial == c->trial) &&
-	       (!c->file || probe_file_same(a->file, *c->file));
+	       (!c->file || probe_file_same(a->file, *c->file)) && !(c->allocators && a->not_allocator);
 }
 
 bool is_attached(const struct probe *p, uint32_t tgid, struct probe_file file)
 {
-	const struct chosen c = { .tgid = tgid, .file = &file };
+	const struct chosen c = { .tgid = tgid, .file = &file, .allocators = true };
 	for (size_t i = 0; i < p->attachments_cnt; i++) {
-		if (is_of(&p->attachments[i], &c) && !p->attachments[i].not_allocator)
+		if (is_of(&p->attachments[i], &c))
 			return true;
 	}
 	return false;
@@ -204,7 +205,8 @@ void probe_detach(struct probe *p, uint32_t tgid)
 	if (tgid)
 		return;
 	for (size_t i = 0; i < p->files.list_cnt; i++)
-		p->files.list[i]->attached = p->files.list[i]->watched = p->files.list[i]->linked = false;
+		p->files.list[i]->attached = p->files.list[i]->watched = p->files.list[i]->linked = p->files.list[i]->entered =
+			false;
 	probe_await_detached();
 }
 
@@ -215,7 +217,7 @@ void probe_await_detached(void)
 
 void detach_of(struct probe *p, uint32_t tgid, struct probe_file file)
 {
-	detach(p, &(struct chosen){ .tgid = tgid, .file = &file });
+	detach(p, &(struct chosen){ .tgid = tgid, .file = &file, .allocators = true });
 }
 
 void detach_trial(struct probe *p, uint32_t trial)

@@ -37,7 +37,7 @@ void batch_free(struct batch *b);
 /* The process has links of its own on the file. */
 bool is_attached(const struct probe *p, uint32_t tgid, struct probe_file file);
 void detach_trial(struct probe *p, uint32_t trial);
-/* The links of one process on a file. */
+/* The links of one process on allocators in a file. */
 void detach_of(struct probe *p, uint32_t tgid, struct probe_file file);
 /*
  * Call before a process (tgid, or 0) gets probes of this file: waits until old ones are detached, since both would see

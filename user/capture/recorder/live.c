@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "counting/counting.h"
 #include "recorder/tracker.h"
 #include "recorder/windows.h"
 #include "resident/resident_memory.h"
@@ -25,7 +25,6 @@
 /* Pause between two readings of /proc/PID/maps for addresses in no known mapping. */
 #define MAPS_PAUSE_NS 5000000ull
 #define TICK_NS 250000000ull
-#define FIRST_PID_NS 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define SILENCE_NS 3000000000ull
 
 static struct proc_id proc_of(struct live *l, uint32_t tgid)
@@ -189,8 +188,10 @@ static void write_exit(struct live *l, struct proc_id proc, const struct intake_
 	live_write_event(l, &e);
 }
 
-static void on_exec(struct live *l, const struct intake_who *who)
+static void on_exec(struct live *l, const struct intake_who *who, uint64_t program)
 {
+	if (l->h.counting)
+		entries_exec(&l->entries, who->tgid, program);
 	gcwatch_gone(&l->gc, target_find(l->h.targets, who->tgid), who->tgid);
 	write_mark(l, EVENT_EXEC, 0, target_find(l->h.targets, who->tgid), who);
 	resident_forget(&l->resident, target_find(l->h.targets, who->tgid));
@@ -237,6 +238,8 @@ static void on_end(struct live *l, const struct intake_who *who, uint64_t status
 	reaper_note(&l->reaper, who->tgid, who->time_ns);
 	if (!proc.n)
 		return;
+	if (l->h.counting)
+		entries_end(&l->entries, who->tgid);
 	gcwatch_gone(&l->gc, proc, who->tgid);
 	write_exit(l, proc, who, status);
 	resident_forget(&l->resident, proc);
@@ -270,7 +273,7 @@ static void apply_note(struct live *l, const struct intake_who *who, enum intake
 	case INTAKE_MAPPED: on_libraries(l, who); return;
 	case INTAKE_EXEC:
 		if (target_find(l->h.targets, who->tgid).n)
-			on_exec(l, who);
+			on_exec(l, who, other);
 		probe_forget_losses(l->h.probe, who->tgid);
 		tracker_on_exec(l->tracker, who->tgid);
 		break;
@@ -378,10 +381,13 @@ bool live_takes_all(const struct live *l)
 	return l->h.select && l->h.select->all;
 }
 
-/* Without kernel support for windows an endless recording continues: it has other ways to reduce its load. */
+/*
+ * Without kernel support for windows an endless recording continues: it has other ways to reduce its load. So does one whose
+ * user gave no limit.
+ */
 static int open_windows(struct live *l, struct err *err)
 {
-	const struct windows_config c = { .percent = l->h.o->max_overhead,
+	const struct windows_config c = { .percent = record_overhead(l->h.o),
 					  .h = &l->h,
 					  .attach = l->attach,
 					  .rate = &l->rate,
@@ -392,7 +398,7 @@ static int open_windows(struct live *l, struct err *err)
 	l->windows = windows_new(&c, err);
 	if (l->windows)
 		return 0;
-	if (!l->h.select || err->code != ENOTSUP)
+	if (l->h.o->max_overhead > 0 && (!l->h.select || err->code != ENOTSUP))
 		return -err->code;
 	log_info("probes are in all the time: %s", err->text);
 	return 0;
@@ -412,10 +418,11 @@ static int open_probes(struct live *l, struct err *err)
 		.resident = o->rss,
 		.report_all = l->h.select != NULL,
 		.free_stacks = !o->no_free_stacks,
-		.windowed = o->max_overhead > 0 && o->interval,
+		.windowed = record_overhead(o) > 0,
 		.no_frees = o->no_frees,
 		.check_stacks = o->check_stacks,
 		.walk = (uint8_t)o->walk,
+		.counts_calls = o->calls,
 		.stop_at_gc = o->stop_at_gc,
 	};
 	struct intake_ops in = live_intake_ops;
@@ -430,11 +437,9 @@ static int open_probes(struct live *l, struct err *err)
 	return 0;
 }
 
-/* BPF records contain pids of the initial pid namespace: in another one they would match no process. */
 static int check_numbers(struct err *err)
 {
-	struct stat st;
-	if (stat("/proc/self/ns/pid", &st) || st.st_ino == FIRST_PID_NS)
+	if (in_first_pid_namespace())
 		return 0;
 	return err_set(err, ENOTSUP,
 		       "cannot trace from within a process namespace of its own, such as a container's: run it "
@@ -456,17 +461,27 @@ static void on_found(void *ctx, struct findings *f)
 		rows_list(&l->rows);
 	if (f->asked & FINDINGS_SITES)
 		attach_found(l->attach, f);
+	if (f->asked & FINDINGS_INLINED)
+		counting_found_inlined(l->h.counting, f);
 }
 
 static void on_wanted(void *ctx, const struct module *m, int fd)
 {
 	struct live *l = ctx;
-	study_file(l->study, m, fd, FINDINGS_SITES | rows_wanted(&l->rows, m));
+	uint32_t functions = counting_parts(l->h.counting, m->path);
+	study_file(l->study, m, fd, FINDINGS_SITES | functions | rows_wanted(&l->rows, m));
+	if (functions && counting_wants_inlined(l->h.counting, m->id))
+		study_file(l->study, m, fd, FINDINGS_INLINED);
 }
 
 static int on_collector(void *ctx, uint32_t tgid, struct err *err)
 {
 	return gcwatch_add(&((struct live *)ctx)->gc, tgid, err);
+}
+
+static struct stack_id on_entry(void *ctx, struct proc_id proc, const struct frame *entry)
+{
+	return stacks_entry(ctx, proc, entry);
 }
 
 static void on_unseen(void *ctx, const struct proc *p, const struct unseen *u, bool flagged)
@@ -488,17 +503,21 @@ static int open_files(struct live *l, struct err *err)
 	l->rows = (struct rows){ .h = &l->h, .study = l->study };
 	l->stack_ends = (struct stack_ends){ .h = &l->h, .study = l->study };
 	l->attach = attach_new(&l->h, &needs);
-	return l->attach ? 0 : err_set(err, ENOMEM, "out of memory");
+	if (l->h.o->calls)
+		l->h.counting = counting_new(&l->h);
+	return l->attach && (l->h.counting || !l->h.o->calls) ? 0 : err_set(err, ENOMEM, "out of memory");
 }
 
 int live_open(struct live *l, const struct record_options *o, const struct select *select, struct err *err)
 {
 	struct target_ops out = live_target_ops;
 	out.ctx = l;
+	out.labels = o->labels;
 	l->h.o = o;
 	l->stacks.h = &l->h;
 	l->ledger = (struct ledger){ .h = &l->h, .ctx = l, .event = on_made };
 	l->gc = (struct gc_watch){ .h = &l->h, .ctx = l, .event = on_made };
+	l->entries = (struct entries){ .h = &l->h, .ctx = &l->stacks, .entry = on_entry };
 	l->resident = (struct resident){ .ctx = l, .event = on_made };
 	l->rate = (struct rate){ .interval = o->interval, .ring_sz = o->ring_sz };
 	l->h.select = select;
@@ -520,6 +539,8 @@ void live_close(struct live *l)
 	windows_free(l->windows);
 	probe_close(l->h.probe);
 	attach_free(l->attach);
+	counting_free(l->h.counting);
+	entries_free(&l->entries);
 	tracker_free(l->tracker);
 	target_free(l->h.targets);
 	study_free(l->study);
@@ -640,6 +661,8 @@ void live_publish(struct live *l, uint64_t now)
 		.sample_gap = attach_sample_gap(l->attach),
 	};
 	struct probe_calls *calls = NULL;
+	if (l->h.counting)
+		entries_publish(&l->entries);
 	if (probe_stats(l->h.probe, &in.kernel))
 		return;
 	probe_calls(l->h.probe, &calls, &in.calls_cnt);
@@ -718,7 +741,7 @@ int live_step(struct live *l)
 	gcwatch_poll(&l->gc, now_ns());
 	int ms = tracker_work(l->tracker);
 	tick(l);
-	l->abandoned |= l->stacks.failed;
+	l->abandoned |= l->stacks.failed || l->entries.failed;
 	l->stacks.failed = false;
 	int due = windows_wait_ms(l->windows);
 	return due >= 0 && (ms < 0 || ms > due) ? due : ms;

@@ -16,6 +16,7 @@
 #include "catalog/catalog.h"
 #include "catalog/consumer.h"
 #include "catalog/exactness.h"
+#include "counting/entries.h"
 #include "intake/intake.h"
 #include "launch/holder.h"
 #include "probe/probe.h"
@@ -68,6 +69,7 @@ struct live {
 	bool full;               /* takes no new processes: memory limit */
 
 	struct gc_watch gc;
+	struct entries entries;                /* with --calls */
 	struct resident resident;              /* with --rss */
 	uint64_t resident_start, resident_end; /* bytes, of all processes; the end: of those that are still there */
 };

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "catalog/exactness.h"
+#include "counting/counting.h"
 #include "recorder/windows.h"
 
 static void meta_text(struct live *l, const char *key, const char *value)
@@ -55,7 +56,7 @@ void metadata_begin(struct live *l)
 	if (l->h.o->rss)
 		meta(l, "subject", "resident pages");
 	if (l->windows)
-		meta(l, "max_overhead", "%g %%", l->h.o->max_overhead);
+		meta(l, "max_overhead", "%g %%", record_overhead(l->h.o));
 	if (l->h.o->no_frees)
 		meta(l, "profile", "allocations");
 	if (l->h.o->min_size)
@@ -69,9 +70,22 @@ void metadata_rate(struct live *l)
 	catalog_put_meta(l->h.catalog, "sample", value);
 }
 
+/* Which functions, and what is known of copies that are not counted. */
+static void metadata_calls(struct live *l)
+{
+	struct buf inlined = { 0 };
+	if (!l->h.counting)
+		return;
+	counting_inlined_text(l->h.counting, &inlined);
+	meta_text(l, CALLS_KEY, l->h.o->calls);
+	meta_text(l, CALLS_INLINED_KEY, buf_str(&inlined));
+	buf_free(&inlined);
+}
+
 void metadata_sampling(struct live *l)
 {
 	char more[48] = "";
+	metadata_calls(l);
 	if (l->h.o->interval)
 		meta(l, "sample_at", "%s", attach_facts(l->attach)->refills ? "refill" : "call");
 	if (!attach_sample_gap(l->attach))

@@ -14,17 +14,28 @@ static uint64_t known_as(uint32_t epoch, uint32_t id)
 }
 
 /* A new id, for catalog and consumer; 0: no memory. */
-static uint32_t put(struct stacks *s, struct proc_id proc, const struct stack *found)
+static uint32_t put_unwalked(struct stacks *s, struct proc_id proc, const struct stack *found)
 {
 	struct stack out = *found;
 	out.id.n = ++s->count;
 	out.proc = proc;
-	s->ends[out.end < STACK_END_CNT ? out.end : STACK_END_UNKNOWN]++;
 	const struct definition d = { DEFINITION_STACK, .stack = &out };
 	if (!catalog_put_stack(s->h->catalog, &out) && consumer_define(s->h->out, &d) != -ENOMEM)
 		return s->count;
 	s->failed = true;
 	return 0;
+}
+
+static uint32_t put(struct stacks *s, struct proc_id proc, const struct stack *found)
+{
+	s->ends[found->end < STACK_END_CNT ? found->end : STACK_END_UNKNOWN]++;
+	return put_unwalked(s, proc, found);
+}
+
+struct stack_id stacks_entry(struct stacks *s, struct proc_id proc, const struct frame *entry)
+{
+	const struct stack one = { .end = STACK_END_COMPLETE, .n = 1, .frames = entry };
+	return (struct stack_id){ put_unwalked(s, proc, &one) };
 }
 
 /* A stack of an older epoch as it is now: the same one, unless something else has been mapped at its addresses. */

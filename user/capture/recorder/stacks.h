@@ -38,6 +38,8 @@ struct stack_id stacks_find(struct stacks *s, const struct stack_of *of, uint64_
 bool stacks_want(struct stacks *s, const struct stack_of *of, uint64_t hash);
 /* Adds a stack for which stacks_want was true: `found` has no id and process yet. */
 void stacks_put(struct stacks *s, const struct stack_of *of, uint64_t hash, const struct stack *found);
+/* A stack that no event has: of the entry of a function whose calls are counted. 0: no memory. */
+struct stack_id stacks_entry(struct stacks *s, struct proc_id proc, const struct frame *entry);
 
 /* Starts discarding stacks: those that arrive again are noted in `recalled`. */
 void stacks_recall(struct stacks *s);

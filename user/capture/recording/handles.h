@@ -10,6 +10,7 @@
 
 struct catalog;
 struct consumer;
+struct counting;
 struct probe;
 struct select;
 struct target_table;
@@ -20,6 +21,7 @@ struct handles {
 	struct catalog *catalog;
 	struct target_table *targets;
 	struct probe *probe;
+	struct counting *counting;  /* calls of chosen functions; NULL = none are counted */
 	const struct consumer *out; /* takes events and definitions; NULL = nobody, yet */
 	bool flowing;               /* the ring is being read and processes are handled: do not block */
 	bool held;                  /* the process at hand is stopped until this is done */

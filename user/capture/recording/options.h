@@ -7,11 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "catalog/attributes.h"
+
 /* Defaults. */
 #define RECORD_DEFAULTS                                                                                           \
 	{                                                                                                         \
 		.backtrace = BACKTRACE_FULL, .backtrace_limit = 256, .walk = 2 /* sleep */, .ring_sz = 64u << 20, \
+		.max_overhead = OVERHEAD_UNSET, .calls_limit = 64,                                                \
 	}
+
+/* Percent: the limit of sampled recordings, where the user says nothing. */
+#define OVERHEAD_DEFAULT 1.0
+#define OVERHEAD_UNSET (-1.0)
 
 enum backtrace { BACKTRACE_NONE, BACKTRACE_ADDR, BACKTRACE_NAME, BACKTRACE_FULL };
 
@@ -24,7 +31,7 @@ struct record_options {
 	bool force;          /* replace an existing output */
 	double duration;     /* seconds, 0 = until the end or Ctrl-C */
 	uint64_t interval;   /* bytes:N, 0 = every call */
-	double max_overhead; /* limit on the share of the targets' CPU time used by probes when sampling, 0 = none */
+	double max_overhead; /* percent of the targets' CPU time that probes may take when sampling, 0 = any, OVERHEAD_UNSET */
 	uint32_t sample_at;  /* enum sample_at, SAMPLE_AT_ANY = automatic */
 	uint64_t min_size;
 	uint32_t backtrace; /* enum backtrace */
@@ -32,18 +39,28 @@ struct record_options {
 	uint64_t ring_sz;
 	uint64_t memory;        /* memory limit of the recording, 0 = none; see struct probe_config */
 	const char *allocators; /* comma-separated families, NULL = all */
+	char *calls;            /* patterns of functions whose calls are counted, one a line; NULL = none */
+	uint32_t calls_limit;   /* functions that they may match */
 	bool follow;
 	bool no_free_stacks;
 	uint32_t no_frees; /* --profile allocations: of allocators without a collector */
 	bool check_stacks; /* check remembered stacks by a full walk */
 	bool return_probes;
-	bool rss;        /* pages that become resident instead of allocations */
-	bool stop_at_gc; /* stop targets while the marks of a collection are read */
-	bool raw_names;  /* mangled */
-	bool debuginfod; /* may use the network */
-	uint32_t walk;   /* ALYS_WALK_* */
-	char *words;     /* the options as given, for `info` */
-	bool live;       /* its consumer reads results while it runs, not after its end */
+	bool rss;                    /* pages that become resident instead of allocations */
+	bool stop_at_gc;             /* stop targets while the marks of a collection are read */
+	bool raw_names;              /* mangled */
+	bool debuginfod;             /* may use the network */
+	uint32_t walk;               /* ALYS_WALK_* */
+	char labels[ATTRIBUTES_MAX]; /* of every process: see catalog/attributes.h */
+	char *words;                 /* the options as given, for `info` */
+	bool live;                   /* its consumer reads results while it runs, not after its end */
 };
+
+static inline double record_overhead(const struct record_options *o)
+{
+	if (!o->interval || o->rss)
+		return 0;
+	return o->max_overhead < 0 ? OVERHEAD_DEFAULT : o->max_overhead;
+}
 
 #endif

@@ -54,7 +54,7 @@ static void drop(struct resident *r, size_t i)
 	*map_get(&r->places, key_of(last->proc, last->addr)) = i;
 }
 
-static void tell_gone(const struct resident *r, const struct resident_page *page, const struct resident_range *why)
+static void emit_gone(const struct resident *r, const struct resident_page *page, const struct resident_range *why)
 {
 	const struct event e = {
 		.kind = EVENT_FREE,
@@ -68,7 +68,7 @@ static void tell_gone(const struct resident *r, const struct resident_page *page
 }
 
 /* No touch: it was resident before, in part or elsewhere. */
-static void tell_left(const struct resident *r, const struct resident_page *page, uint64_t time_ns)
+static void emit_left(const struct resident *r, const struct resident_page *page, uint64_t time_ns)
 {
 	const struct event e = {
 		.kind = EVENT_ALLOC,
@@ -126,7 +126,7 @@ static int keep_part(struct resident *r, struct resident_page page, uint64_t sta
 		return 0;
 	page.addr = start;
 	page.size = end - start;
-	tell_left(r, &page, time_ns);
+	emit_left(r, &page, time_ns);
 	return keep(r, &page);
 }
 
@@ -160,7 +160,7 @@ static int cut(struct resident *r, size_t i, const struct resident_range *g, uin
 	uint64_t end = page.addr + page.size, lo = page.addr > g->start ? page.addr : g->start, hi = end < g->end ? end : g->end;
 	if (lo >= hi)
 		return 0;
-	tell_gone(r, &page, g);
+	emit_gone(r, &page, g);
 	drop(r, i);
 	int rc = keep_part(r, page, page.addr, lo, g->time_ns);
 	rc = rc ? rc : keep_part(r, page, hi, end, g->time_ns);
@@ -168,7 +168,7 @@ static int cut(struct resident *r, size_t i, const struct resident_range *g, uin
 		return rc;
 	page.addr = lo + by;
 	page.size = hi - lo;
-	tell_left(r, &page, g->time_ns);
+	emit_left(r, &page, g->time_ns);
 	return replace(r, &page);
 }
 
@@ -209,7 +209,7 @@ void resident_sweep(struct resident *r, struct proc_id proc, uint64_t now_ns, bo
 	for (size_t i = r->pages_cnt; i-- > 0;) {
 		if (r->pages[i].proc.n != proc.n || is_there(ctx, r->pages[i].addr))
 			continue;
-		tell_gone(r, &r->pages[i], &why);
+		emit_gone(r, &r->pages[i], &why);
 		drop(r, i);
 		r->swept++;
 	}

@@ -30,11 +30,8 @@ static const char *value_of(const char *strings, size_t n, const char *name)
 /* What was cut by n ends before its last byte, which becomes NUL in identity_read. */
 void identity_of_environment(const char *strings, size_t n, struct buf *attributes)
 {
-	struct attribute a;
-	const char *pairs = value_of(strings, n, "OTEL_RESOURCE_ATTRIBUTES");
 	attributes_add(attributes, "service.name", value_of(strings, n, "OTEL_SERVICE_NAME"));
-	for (size_t at = 0; attributes_next(pairs, &at, &a);)
-		attributes_add(attributes, a.name, a.value);
+	attributes_add_all(attributes, value_of(strings, n, "OTEL_RESOURCE_ATTRIBUTES"));
 }
 
 static bool is_hex(const char *s, size_t n)
@@ -143,8 +140,9 @@ static void read_cgroup(uint32_t tgid, struct buf *attributes)
 	}
 }
 
-void identity_read(uint32_t tgid, struct buf *attributes)
+void identity_read(uint32_t tgid, const char *labels, struct buf *attributes)
 {
+	attributes_add_all(attributes, labels);
 	read_environment(tgid, attributes);
 	read_cgroup(tgid, attributes);
 }

@@ -13,10 +13,10 @@
 #include "base/buf.h"
 
 /*
- * Appends catalog/attributes text. The environment comes first, so that it wins. It is read by a process with rights of its
+ * Appends catalog/attributes text. `labels`, of the same form, come first, then the environment, so that these win. It is read by a process with rights of its
  * own only: under a daemon a process could hold up the reader, as its memory is read for it.
  */
-void identity_read(uint32_t tgid, struct buf *attributes);
+void identity_read(uint32_t tgid, const char *labels, struct buf *attributes);
 /* Of NUL-terminated "NAME=value" strings; n may cut the last. */
 void identity_of_environment(const char *strings, size_t n, struct buf *attributes);
 /* Of the text of /proc/PID/cgroup: container.id, k8s.pod.uid, systemd.unit. */

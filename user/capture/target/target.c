@@ -121,7 +121,7 @@ static struct process *process_new(struct target_table *t, uint32_t tgid, int pi
 static int publish_proc(struct target_table *t, struct process *p, const struct proc_facts *f, struct proc_id parent)
 {
 	struct buf attributes = { 0 };
-	identity_read(p->tgid, &attributes);
+	identity_read(p->tgid, t->ops.labels ? t->ops.labels : "", &attributes);
 	struct proc out = {
 		.id = p->id,
 		.parent = parent,

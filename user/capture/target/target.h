@@ -21,6 +21,7 @@ struct elf;
 
 struct target_ops {
 	void *ctx;
+	const char *labels; /* attributes of every process, see identity.h; borrowed; NULL = none */
 	/*
 	 * Segments and build id of an open file, owned by the caller; NULL: none. If this op is missing, the file is
 	 * read here.

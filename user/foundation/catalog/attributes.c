@@ -63,6 +63,48 @@ bool attributes_get(const char *text, const char *name, struct attribute *out)
 	return false;
 }
 
+static bool is_reserved(const char *label)
+{
+	static const char *const ours[] = { "service_name", "pid", "comm", "exe", "build_id" };
+	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++) {
+		if (!strcmp(label, ours[i]))
+			return true;
+	}
+	return !strncmp(label, "__", 2); /* of Prometheus and Pyroscope */
+}
+
+/* Prometheus' rule for label names, by which OpenTelemetry's exporters go, too. */
+static void make_label(char name[ATTRIBUTE_NAME_MAX])
+{
+	for (char *c = name; *c; c++) {
+		bool letter = (*c | 0x20) >= 'a' && (*c | 0x20) <= 'z';
+		bool digit = *c >= '0' && *c <= '9';
+		if (!letter && !(digit && c > name))
+			*c = '_';
+	}
+}
+
+static bool is_label_before(const char *text, size_t end, const char *label)
+{
+	struct attribute a;
+	for (size_t at = 0; attributes_next(text, &at, &a) && at < end;) {
+		make_label(a.name);
+		if (!strcmp(a.name, label))
+			return true;
+	}
+	return false;
+}
+
+bool attributes_next_label(const char *text, size_t *at, struct attribute *out)
+{
+	while (attributes_next(text, at, out)) {
+		make_label(out->name);
+		if (!is_reserved(out->name) && !is_label_before(text, *at, out->name))
+			return true;
+	}
+	return false;
+}
+
 static void encode(struct buf *to, const char *from)
 {
 	for (const unsigned char *c = (const unsigned char *)from; *c; c++) {
@@ -89,4 +131,11 @@ void attributes_add(struct buf *text, const char *name, const char *value)
 	if (text->len + one.len < ATTRIBUTES_MAX)
 		buf_add(text, one.data, one.len);
 	buf_free(&one);
+}
+
+void attributes_add_all(struct buf *text, const char *more)
+{
+	struct attribute a;
+	for (size_t at = 0; attributes_next(more, &at, &a);)
+		attributes_add(text, a.name, a.value);
 }

@@ -25,6 +25,13 @@ struct attribute {
 bool attributes_next(const char *text, size_t *at, struct attribute *out);
 /* False, and "", without that name. */
 bool attributes_get(const char *text, const char *name, struct attribute *out);
+/*
+ * As attributes_next, with the name as a label of Prometheus and pprof has it: "k8s.pod.uid" is k8s_pod_uid. Passed over are
+ * service.name, which every label set begins with, the names of labels that we write ourselves, and a name that occurs again.
+ */
+bool attributes_next_label(const char *text, size_t *at, struct attribute *out);
+/* Appends those of another text, as attributes_add does. */
+void attributes_add_all(struct buf *text, const char *more);
 /* Appends an attribute, unless its name is there, its value is empty, or the text would be too long. */
 void attributes_add(struct buf *text, const char *name, const char *value);
 

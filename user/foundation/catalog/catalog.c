@@ -29,6 +29,7 @@ struct catalog {
 	struct table symbols;                          /* by module id */
 	struct table metas, counts;                    /* by the address of the interned name */
 	struct table older;                            /* by process and address of the type's name */
+	struct table called;                           /* by stack id */
 };
 
 struct catalog *catalog_new(void)
@@ -43,9 +44,8 @@ void catalog_free(struct catalog *c)
 	struct module_symbols *m;
 	for (size_t i = 0; (m = table_next(&c->symbols, &i));)
 		map_free(&m->by_pc);
-	struct table *tables[] = {
-		&c->procs, &c->modules, &c->mappings, &c->stacks, &c->symbols, &c->metas, &c->counts, &c->older
-	};
+	struct table *tables[] = { &c->procs, &c->modules, &c->mappings, &c->stacks, &c->symbols,
+				   &c->metas, &c->counts,  &c->older,    &c->called };
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
 		table_free(tables[i]);
 	store_free(&c->store);
@@ -121,6 +121,15 @@ int catalog_put_older(struct catalog *c, const struct older *o)
 	if (!row)
 		return -ENOMEM;
 	*row = kept;
+	return 0;
+}
+
+int catalog_put_called(struct catalog *c, const struct called *n)
+{
+	struct called *row = n->proc.n && n->stack.n ? table_put(&c->called, &c->store, n->stack.n, sizeof(*row)) : NULL;
+	if (!row)
+		return n->proc.n && n->stack.n ? -ENOMEM : -EINVAL;
+	*row = *n;
 	return 0;
 }
 
@@ -292,6 +301,16 @@ const struct older *catalog_older(const struct catalog *c, struct proc_id proc, 
 {
 	const char *known = store_known_text(&c->store, type);
 	return known ? table_get(&c->older, older_key(proc, known)) : NULL;
+}
+
+const struct called *catalog_next_called(const struct catalog *c, size_t *i)
+{
+	return table_next(&c->called, i);
+}
+
+const struct called *catalog_called(const struct catalog *c, struct stack_id stack)
+{
+	return table_get(&c->called, stack.n);
 }
 
 bool catalog_next_meta(const struct catalog *c, size_t *i, const char **key, const char **value)

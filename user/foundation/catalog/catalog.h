@@ -127,6 +127,17 @@ struct older {
 	uint64_t cnt, bytes; /* 0: none left; bytes as rounded up by the collector */
 };
 
+/* Calls of a chosen function (--calls) in one process. */
+struct called {
+	struct proc_id proc;
+	struct stack_id stack; /* of one frame: the function's entry */
+	uint64_t calls;
+};
+
+/* Metadata keys of the patterns of --calls, one a line, and of inlined copies, which are not counted: "NAME\tN" lines. */
+#define CALLS_KEY "calls"
+#define CALLS_INLINED_KEY "calls_inlined"
+
 struct catalog;
 
 struct catalog *catalog_new(void); /* NULL when out of memory */
@@ -142,6 +153,7 @@ int catalog_put_stack(struct catalog *c, const struct stack *s);
 int catalog_put_symbols(struct catalog *c, struct module_id m, uint64_t pc, const struct symbols *s);
 int catalog_put_count(struct catalog *c, const struct count *n);
 int catalog_put_older(struct catalog *c, const struct older *o);
+int catalog_put_called(struct catalog *c, const struct called *n); /* one for each stack */
 /* Interns a text, so that symbols can share names. Borrowed; NULL when out of memory. */
 const char *catalog_text(struct catalog *c, const char *text);
 
@@ -163,6 +175,8 @@ const struct count *catalog_next_count(const struct catalog *c, size_t *i);
 /* In no particular order. */
 const struct older *catalog_next_older(const struct catalog *c, size_t *i);
 const struct older *catalog_older(const struct catalog *c, struct proc_id proc, const char *type); /* NULL: none known */
+const struct called *catalog_next_called(const struct catalog *c, size_t *i);
+const struct called *catalog_called(const struct catalog *c, struct stack_id stack); /* NULL: none known */
 bool catalog_next_meta(const struct catalog *c, size_t *i, const char **key, const char **value);
 
 /*

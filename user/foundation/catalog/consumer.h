@@ -18,6 +18,7 @@ enum definition_kind {
 	DEFINITION_SYMBOLS,
 	DEFINITION_COUNT,
 	DEFINITION_OLDER,
+	DEFINITION_CALLED,
 };
 
 /* The meaning of an id, or metadata of the recording, valid from here on. */
@@ -38,6 +39,7 @@ struct definition {
 		} symbols;
 		const struct count *count;
 		const struct older *older;
+		const struct called *called;
 	};
 };
 

@@ -39,6 +39,7 @@ static const struct opt options[] = {
 	{ "top", 0, "N", opt_rows, AT(top), NULL, NULL, "text: number of rows" },
 	{ "keep-allocator-frames", 0, NULL, opt_flag, AT(keep_allocator_frames), NULL, NULL,
 	  "keep malloc and the like in stacks" },
+	LABEL_OPTION(AT(labels)),
 	SKIP_OPTIONS(AT, "MEMPROF_STACK_SKIP"),
 	{ "no-addresses", 0, NULL, opt_flag, AT(no_addresses), NULL, NULL, "write no memory addresses" },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "replace an existing output file" },
@@ -58,6 +59,8 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 		return err_set(err, EINVAL, "--stacks is for -f json and -f jsonl, not for -f %s", c->format);
 	if (c->indent && c->format && strcmp(c->format, "json"))
 		return err_set(err, EINVAL, "--indent is for -f json");
+	if (c->labels[0] && (!c->format || (strcmp(c->format, "pprof") && strcmp(c->format, "otlp"))))
+		return err_set(err, EINVAL, "--label is for -f pprof and -f otlp: other formats have no labels");
 	if (c->inferno_cnt && (!c->format || c->format[0] != 'i'))
 		return err_set(err, EINVAL, "--inferno-opt is for -f inferno-flamegraph only");
 	return 0;

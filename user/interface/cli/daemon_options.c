@@ -39,6 +39,18 @@ static int parse_word(const struct opt *o, const char *text, void *dest, struct 
 	return 0;
 }
 
+/* Checked where the files with headers are, too. */
+static int parse_header(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	struct push_headers *h = dest;
+	const char **place = VEC_PUSH(h, at);
+	(void)o;
+	if (!place)
+		return err_set(err, ENOMEM, "out of memory");
+	*place = text;
+	return 0;
+}
+
 /* /proc/PID/exe has the real path, so symbolic links such as /bin/sh are resolved. */
 static int parse_exe(const struct opt *o, const char *text, void *dest, struct err *err)
 {
@@ -98,6 +110,8 @@ static const struct opt options[] = {
 	  "trace their children from the first call on, at a cost for all programs with these libraries" },
 	{ "sample", 's', "bytes:N", opt_interval, AT(watch.record.interval), NULL, NULL,
 	  "one allocation every N bytes on average (default 512k)" },
+	PROFILE_OPTION(AT(watch.record.no_frees), ""),
+	LABEL_OPTION(AT(watch.record.labels)),
 	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "only these: " ALLOC_FAMILY_NAMES },
 	SKIP_OPTIONS(WATCH_AT, NULL),
 	{ "backtrace", 'b', "TYPE", opt_choice, AT(watch.record.backtrace), "none|addr|name|full", NULL,
@@ -107,9 +121,9 @@ static const struct opt options[] = {
 	  "memory limit of the daemon itself (default 256M)" },
 	{ "idle-stacks", 0, "TIME", parse_time, AT(watch.idle_stacks), NULL, NULL,
 	  "forget stacks without live blocks that were not seen for this long (default 10m)" },
-	{ "max-overhead", 0, "PERCENT", opt_percent, AT(watch.max_overhead), NULL, NULL,
+	{ "max-overhead", 0, "PERCENT", opt_percent, AT(watch.record.max_overhead), NULL, NULL,
 	  "probes may take at most this much of the programs' CPU time, probes and daemon of the machine's; 0 is no limit "
-	  "(default)" },
+	  "(default 1)" },
 	{ "off", 0, NULL, opt_flag, AT(off), NULL, NULL, "start switched off, until `alys-bpf ctl on`" },
 	{ "profile-dir", 'o', "DIR", opt_text, AT(profile_dir), NULL, NULL, "write profiles there" },
 	{ "profile-format", 0, "FORMAT", opt_choice, AT(profile_format), "pprof|alys", NULL,
@@ -123,10 +137,18 @@ static const struct opt options[] = {
 	  "(default: off)" },
 	{ "listen-insecure", 0, NULL, opt_flag, AT(listen_insecure), NULL, NULL,
 	  "allow any address: whoever can reach it can read stacks" },
-	{ "push", 0, "URL", opt_text, AT(push), NULL, NULL,
-	  "send profiles to a Pyroscope (http://...) or Parca (parca+http://...)" },
-	{ "push-every", 0, "TIME", parse_time, AT(push_every), NULL, NULL, "how often (default 15s)" },
-	{ "push-tenant", 0, "NAME", opt_text, AT(push_tenant), NULL, NULL, "X-Scope-OrgID of the pushes" },
+	{ "push", 0, "URL", opt_text, AT(push.url), NULL, NULL,
+	  "send profiles to Pyroscope (http://...), Parca (parca+http://...) or OpenTelemetry (otlp+http://..., "
+	  "otlp+grpc://...); each also with https, grpcs" },
+	{ "push-every", 0, "TIME", parse_time, AT(push.every), NULL, NULL, "how often (default 15s)" },
+	{ "push-tenant", 0, "NAME", opt_text, AT(push.tenant), NULL, NULL, "X-Scope-OrgID of the pushes" },
+	{ "push-header", 0, "'NAME: VALUE'", parse_header, AT(push.headers), NULL, NULL,
+	  "a header of the pushes that is no secret; repeatable" },
+	{ "push-header-file", 0, "FILE", opt_text, AT(push.header_file), NULL, NULL,
+	  "more headers, one per line, such as `Authorization: Bearer TOKEN`; read at the start and at SIGHUP" },
+	{ "push-user-file", 0, "FILE", opt_text, AT(push.user_file), NULL, NULL, "USER:PASSWORD of the pushes (basic auth)" },
+	{ "push-ca", 0, "FILE", opt_text, AT(push.ca_file), NULL, NULL,
+	  "trust servers by these certificates (PEM), not by the system's" },
 	{ "socket", 0, "PATH", opt_text, AT(socket), NULL, NULL, "control socket (default /run/alys-bpf/ctl)" },
 	{ "config", 'c', "FILE", opt_text, offsetof(struct daemon_request, config), NULL, NULL,
 	  "more options, one per line without dashes; read again at SIGHUP" },
@@ -240,12 +262,24 @@ static int check_targets(const struct daemon_options *o, struct err *err)
 		       "later with `alys-bpf ctl add PID`");
 }
 
+static int check_push(const struct push_options *p, struct err *err)
+{
+	bool wanted = p->headers.at_cnt || p->header_file || p->user_file || p->ca_file || p->tenant;
+	return wanted && !p->url ? err_set(err, EINVAL, "the options of pushes (--push-...) want a server: --push URL") : 0;
+}
+
+static int check(const struct daemon_options *o, struct err *err)
+{
+	int rc = check_targets(o, err);
+	return rc ? rc : check_push(&o->push, err);
+}
+
 static int reload(void *ctx, struct daemon_options *out, struct err *err)
 {
 	struct daemon_request again;
 	int rc = parse_again(ctx, &again, err);
 	if (!rc)
-		rc = check_targets(&again.daemon, err);
+		rc = check(&again.daemon, err);
 	if (!rc)
 		*out = again.daemon;
 	return rc;
@@ -258,7 +292,7 @@ static int run(void *opts, struct err *err)
 	char *words = r->words;
 	if (config && parse_again(config, r, err))
 		return EXIT_USAGE;
-	if (check_targets(&r->daemon, err))
+	if (check(&r->daemon, err))
 		return EXIT_USAGE;
 	r->daemon.watch.record.words = words;
 	r->daemon.reload = config ? reload : NULL;

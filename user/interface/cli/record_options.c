@@ -3,12 +3,15 @@
 #include "cli/verb_list.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "allocators/allocators.h"
 #include "base/log.h"
 #include "base/vec.h"
+#include "cli/table_options.h"
+#include "functions/patterns.h"
 #include "sink/registry.h"
 #include "verbs/verbs.h"
 
@@ -42,6 +45,39 @@ static int parse_limit(const struct opt *o, const char *text, void *dest, struct
 	return 0;
 }
 
+/* Repeated: one a line. */
+static int parse_calls(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	char **all = dest;
+	size_t had = *all ? strlen(*all) : 0, n = 1, room = had + strlen(text) + 2;
+	(void)o;
+	for (const char *at = *all; at && (at = strchr(at, '\n')); at++)
+		n++;
+	if (pattern_check(text, err))
+		return -err->code;
+	if (room > PATTERNS_TEXT_MAX || (*all && n >= PATTERNS_MAX))
+		return err_set(err, EINVAL, "--calls: more than %d patterns, or more than %d bytes of them", PATTERNS_MAX,
+			       PATTERNS_TEXT_MAX - 2);
+	char *joined = realloc(*all, room);
+	if (!joined)
+		return err_set(err, ENOMEM, "out of memory");
+	snprintf(joined + had, room - had, "%s%s", *all ? "\n" : "", text);
+	*all = joined;
+	return 0;
+}
+
+#define CALLS_LIMIT_MAX 4096
+
+static int parse_calls_limit(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	uint32_t n = 0;
+	if (opt_count(o, text, &n, NULL) || n < 1 || n > CALLS_LIMIT_MAX)
+		return err_set(err, EINVAL, "--calls-limit wants a number of functions from 1 to %d, got \"%s\"", CALLS_LIMIT_MAX,
+			       text);
+	*(uint32_t *)dest = n;
+	return 0;
+}
+
 #define AT(field) offsetof(struct record_options, field)
 
 static const struct opt options[] = {
@@ -58,7 +94,7 @@ static const struct opt options[] = {
 	{ "sample-at", 0, "WHERE", opt_choice, AT(sample_at), "auto|call|refill", NULL,
 	  "sample libgc at calls or where its free lists are filled" },
 	{ "max-overhead", 0, "PERCENT", opt_percent, AT(max_overhead), NULL, NULL,
-	  "with --sample: probes may take at most this much of the processes' CPU time; 0 is no limit" },
+	  "with --sample: probes may take at most this much of the processes' CPU time; 0 is no limit (default 1)" },
 	{ "min-size", 0, "BYTES", opt_size, AT(min_size), NULL, NULL, "ignore smaller allocations" },
 	{ "backtrace", 'b', "TYPE", opt_choice, AT(backtrace), "none|addr|name|full", "ALYS_BACKTRACE_TYPE",
 	  "what stacks contain (default full)" },
@@ -66,11 +102,15 @@ static const struct opt options[] = {
 	  "maximum frames per stack (default 256, up to 512)" },
 	{ "walk", 0, "HOW", opt_choice, AT(walk), "kernel|tables|sleep", NULL,
 	  "how to walk stacks (default sleep: tables, faulting pages in)" },
-	{ "profile", 0, "TYPE", opt_choice, AT(no_frees), "in-use|allocations", NULL,
-	  "allocations: leave out frees, which saves their probes; what is in use is then known of collected heaps only" },
+	PROFILE_OPTION(AT(no_frees), ""),
+	LABEL_OPTION(AT(labels)),
 	{ "no-free-stacks", 0, NULL, opt_flag, AT(no_free_stacks), NULL, NULL, "record no call stacks for frees" },
 	{ "check-stacks", 0, NULL, opt_flag, AT(check_stacks), NULL, NULL,
 	  "for tests: walk each remembered stack once more and count differences" },
+	{ "calls", 0, "[FILE:]NAME", parse_calls, AT(calls), NULL, NULL,
+	  "count the calls of these functions, too, for bytes per call; * and ? match any characters; may be repeated" },
+	{ "calls-limit", 0, "N", parse_calls_limit, AT(calls_limit), NULL, NULL,
+	  "functions that --calls may match (default 64)" },
 	{ "allocator", 'a', "NAMES", opt_text, AT(allocators), NULL, NULL, "only these: " ALLOC_FAMILY_NAMES },
 	{ "follow", 'F', NULL, opt_flag, AT(follow), NULL, NULL, "trace forked children as well" },
 	{ "stop-at-gc", 0, NULL, opt_flag, AT(stop_at_gc), NULL, NULL,
@@ -105,10 +145,10 @@ static int check_rss(struct record_options *r, struct err *err)
 	if (!r->rss)
 		return 0;
 	if (r->max_overhead > 0 || r->min_size || r->allocators || r->return_probes || r->stop_at_gc || r->sample_at ||
-	    r->no_frees)
+	    r->no_frees || r->calls)
 		return err_set(err, EINVAL,
 			       "--rss records pages, not allocations: leave out --max-overhead, --min-size, --allocator, "
-			       "--return-probes, --stop-at-gc, --sample-at and --profile");
+			       "--return-probes, --stop-at-gc, --sample-at, --profile and --calls");
 	r->interval = r->interval ?: RSS_INTERVAL;
 	return 0;
 }
@@ -126,6 +166,8 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 		return err_set(
 			err, EINVAL,
 			"--max-overhead is for samples: give --sample bytes:512k with it, or record every call without it");
+	if (r->calls && r->backtrace < BACKTRACE_NAME)
+		return err_set(err, EINVAL, "--calls needs the names of functions: leave out --backtrace none or addr");
 	int rc = check_rss(r, err);
 	return rc ? rc : output_of_environment(r, err);
 }

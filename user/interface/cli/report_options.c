@@ -13,11 +13,28 @@
 #define NAMES_AT(field) offsetof(struct report_request, names.field)
 #define TABLE_AT(field) offsetof(struct report_request, report.field)
 
+/* "10%" of the time, "30", "30s", "5m", "2h" */
+static int opt_older(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	struct older_than *older = dest;
+	char *end;
+	double n = strtod(text, &end);
+	double unit = !strcmp(end, "%") || !strcmp(end, "s") || !*end ? 1 : !strcmp(end, "m") ? 60 : !strcmp(end, "h") ? 3600 : 0;
+	bool percent = *end == '%';
+	if (end == text || !unit || !(n > 0) || n * unit > 1e9 || (percent && n >= 100))
+		return err_set(err, EINVAL, "--%s wants an age, such as 30s, 5m or 10%% of the recording, got \"%s\"", o->name,
+			       text);
+	*older = (struct older_than){ n * unit, percent };
+	return 0;
+}
+
 static const struct opt options[] = {
 	TABLE_OPTIONS(TABLE_AT),
 	{ "type", 0, "TYPE", opt_text, TABLE_AT(type), NULL, "TRACE_TARGET", "the stacks that allocate objects of this type" },
 	{ "at", 0, "SECONDS", opt_at, AT(from), NULL, NULL, "the heap this long after the recording began" },
 	{ "between", 0, "T1,T2", opt_between, AT(from), NULL, NULL, "only what was allocated between these seconds" },
+	{ "older-than", 0, "AGE", opt_older, AT(older), NULL, NULL,
+	  "--show leaked: leave out blocks younger at the end than this: 30s, 5m, or 10% of the recording" },
 	{ "pid", 'p', "PID", opt_count, TABLE_AT(pid), NULL, NULL,
 	  "watch this process; with FILE: only this process of the trace" },
 	{ "every", 0, "SECONDS", opt_seconds, AT(every), NULL, NULL, "-p: report at this interval" },
@@ -26,7 +43,8 @@ static const struct opt options[] = {
 	{ "sample", 's', "bytes:N", opt_interval, AT(interval), NULL, NULL,
 	  "-p: one allocation every N bytes on average (default: every call)" },
 	{ "max-overhead", 0, "PERCENT", opt_percent, AT(max_overhead), NULL, NULL,
-	  "-p, with --sample: probes may take at most this much of the process' CPU time; 0 is no limit" },
+	  "-p, with --sample: probes may take at most this much of the process' CPU time; 0 is no limit (default 1)" },
+	PROFILE_OPTION(AT(no_frees), "-p: "),
 	{ "heap", 0, NULL, opt_flag, AT(heap), NULL, NULL,
 	  "-p: where memory is, in malloc's or a collector's heap; with -d: whose objects pin the collector's blocks" },
 	{ "gc", 0, NULL, opt_flag, AT(collections), NULL, NULL,
@@ -77,11 +95,14 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 			       "--every and --duration are for -p PID without a trace; for a part of a trace see --between");
 	if (r->input && (r->live || r->gc_wait))
 		return err_set(err, EINVAL, "--live and --gc-wait are for -p PID; for collections in a trace see --gc");
-	if (r->input && (r->interval || r->max_overhead > 0))
-		return err_set(err, EINVAL, "--sample and --max-overhead are for -p PID without a trace, which has its samples");
+	if (r->input && (r->interval || r->max_overhead > 0 || r->no_frees))
+		return err_set(err, EINVAL,
+			       "--sample, --max-overhead and --profile are for -p PID without a trace, which has its samples");
 	if (r->max_overhead > 0 && !r->interval)
 		return err_set(err, EINVAL,
 			       "--max-overhead is for samples: give --sample bytes:512k with it, or see every call without it");
+	if (r->older.number && (r->report.show != SHOW_LEAKED || r->collections || r->heap))
+		return err_set(err, EINVAL, "--older-than is for --show leaked");
 	if (r->live && !r->gc_wait)
 		r->gc_wait = 60;
 	if (!r->input && r->collections)
@@ -100,7 +121,7 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 	return depth_of_environment(r, err);
 }
 
-static const struct report_request defaults = { .report = TABLE_DEFAULTS };
+static const struct report_request defaults = { .report = TABLE_DEFAULTS, .max_overhead = OVERHEAD_UNSET };
 
 static int run(void *opts, struct err *err)
 {

@@ -2,6 +2,12 @@
 /* cli/table_options: see table_options.h. */
 #include "cli/table_options.h"
 
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "catalog/attributes.h"
+
 int opt_skip(const struct opt *o, const char *text, void *dest, struct err *err)
 {
 	(void)o;
@@ -13,4 +19,30 @@ int opt_no_skip(const struct opt *o, const char *text, void *dest, struct err *e
 	(void)o, (void)text, (void)err;
 	skip_none(dest);
 	return 0;
+}
+
+int opt_label(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	const char *equals = strchr(text, '=');
+	char key[ATTRIBUTE_NAME_MAX] = "";
+	char *labels = dest;
+	struct attribute known;
+	struct buf all = { 0 };
+	(void)o;
+	if (!equals || equals == text || !equals[1] || (size_t)(equals - text) >= sizeof(key) ||
+	    strlen(equals + 1) >= ATTRIBUTE_VALUE_MAX)
+		return err_set(err, EINVAL,
+			       "--label wants KEY=VALUE of at most %d and %d bytes, such as team=pay, got \"%.300s\"",
+			       ATTRIBUTE_NAME_MAX - 1, ATTRIBUTE_VALUE_MAX - 1, text);
+	memcpy(key, text, (size_t)(equals - text));
+	if (attributes_get(labels, key, &known))
+		return err_set(err, EINVAL, "--label %s is given twice", key);
+	buf_adds(&all, labels);
+	size_t before = all.len;
+	attributes_add(&all, key, equals + 1);
+	bool fits = !all.failed && all.len > before;
+	if (fits)
+		memcpy(labels, buf_str(&all), all.len + 1);
+	buf_free(&all);
+	return fits ? 0 : err_set(err, E2BIG, "--label %s: all labels may take %d bytes together", key, ATTRIBUTES_MAX - 1);
 }

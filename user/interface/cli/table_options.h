@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/table_options: options shared by several verbs: grouping, filtering and format of tables, frames to skip, and sources of
- * names.
+ * cli/table_options: options shared by several verbs: grouping, filtering and format of tables, frames to skip, whether frees
+ * are recorded, and sources of names.
  */
 #ifndef ALYS_CLI_TABLE_OPTIONS_H
 #define ALYS_CLI_TABLE_OPTIONS_H
@@ -26,6 +26,23 @@ int opt_no_skip(const struct opt *o, const char *text, void *dest, struct err *e
 	{                                                                                                                        \
 		"no-skip", 0, NULL, opt_no_skip, AT(skip), NULL, NULL,                                                           \
 			"skip none: keep zmalloc, std::allocator and other known wrappers"                                       \
+	}
+
+/* KEY=VALUE appended to the text of catalog/attributes.h at `dest`, of ATTRIBUTES_MAX bytes. */
+int opt_label(const struct opt *o, const char *text, void *dest, struct err *err);
+
+#define LABEL_OPTION(at)                                                                            \
+	{                                                                                           \
+		"label", 0, "KEY=VALUE", opt_label, at, NULL, NULL,                                 \
+			"a label of all processes in what is written, such as team=pay; repeatable" \
+	}
+
+/* `at`: offset of a uint32_t, 1 for allocations. */
+#define PROFILE_OPTION(at, whose)                                                                                        \
+	{                                                                                                                \
+		"profile", 0, "TYPE", opt_choice, at, "in-use|allocations", NULL,                                        \
+			whose "allocations leaves out frees, which saves their probes; what is in use is then known of " \
+			      "collected heaps only"                                                                     \
 	}
 
 /* AT(field): offset of a field of struct report_options in the verb's options. */

@@ -28,8 +28,9 @@ static const struct opt options[] = {
 	{ "all", 'a', NULL, opt_flag, AT(watch.select.all), NULL, NULL, "record every process" },
 	{ "sample", 's', "bytes:N", opt_interval, AT(watch.record.interval), NULL, NULL,
 	  "-p, -a: one allocation every N bytes on average (default 64k)" },
-	{ "max-overhead", 0, "PERCENT", opt_percent, WATCH_AT(max_overhead), NULL, NULL,
-	  "-p, -a: probes may take at most this much of the processes' CPU time; 0 is no limit (default)" },
+	{ "max-overhead", 0, "PERCENT", opt_percent, WATCH_AT(record.max_overhead), NULL, NULL,
+	  "-p, -a: probes may take at most this much of the processes' CPU time; 0 is no limit (default 1)" },
+	PROFILE_OPTION(WATCH_AT(record.no_frees), "-p, -a: "),
 	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "-p, -a: only these: " ALLOC_FAMILY_NAMES },
 	SKIP_OPTIONS(WATCH_AT, NULL),
 	{ "socket", 0, "PATH", opt_text, AT(socket), NULL, NULL,
@@ -43,7 +44,7 @@ static const struct top_request defaults = {
 	.watch = {
 		.record = {
 			.backtrace = BACKTRACE_FULL, .backtrace_limit = 256, .walk = 2 /* sleep */,
-			.ring_sz = 64u << 20, .interval = 64u << 10,
+			.ring_sz = 64u << 20, .interval = 64u << 10, .max_overhead = OVERHEAD_UNSET,
 		},
 		.max_memory = 512u << 20, .idle_stacks = 600,
 	},

@@ -188,6 +188,24 @@ static void say_facts(const struct replay *r, const struct convert_options *o)
 	buf_free(&line);
 }
 
+/* Labels come first, so that they win over what was recorded. */
+static int label_processes(struct catalog *c, const char *labels, struct err *err)
+{
+	const struct proc *p;
+	int rc = 0;
+	for (size_t i = 0; !rc && *labels && (p = catalog_next_proc(c, &i));) {
+		struct buf all = { 0 };
+		struct proc labelled = *p;
+		attributes_add_all(&all, labels);
+		attributes_add_all(&all, p->attributes);
+		labelled.attributes = buf_str(&all);
+		if (all.failed || catalog_put_proc(c, &labelled))
+			rc = err_set(err, ENOMEM, "out of memory for labels");
+		buf_free(&all);
+	}
+	return rc;
+}
+
 static int convert(const struct convert_options *o, struct err *err)
 {
 	const char *format = o->format ?: "json";
@@ -202,6 +220,8 @@ static int convert(const struct convert_options *o, struct err *err)
 	say_facts(&r, o);
 	replay_limit(&r, o->from, o->until);
 	rc = symbolize_trace(r.catalog, &o->names, err);
+	if (!rc)
+		rc = label_processes(r.catalog, o->labels, err);
 	char named[4096];
 	name_output(named, sizeof(named), o->input, sink ? sink->ext : ".svg");
 	if (!rc)

@@ -11,6 +11,7 @@
 #include "base/exit_status.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "counting/counting.h"
 #include "launch/command.h"
 #include "naming/finish.h"
 #include "recorder/metadata.h"
@@ -70,6 +71,18 @@ static bool is_c_library(void *ctx, int fd, const char *path)
 	return study_starts_programs(((const struct live *)ctx)->study, fd, path);
 }
 
+/*
+ * Allocators, and the functions that --calls chooses. A command may execute another program, and a child, too: the
+ * patterns may be about that.
+ */
+static int check_found(struct live *l, struct err *err)
+{
+	const struct record_options *o = l->h.o;
+	if (!o->rss && !attach_facts(l->attach)->functions)
+		return nothing_found(l, err);
+	return l->h.counting ? counting_check(l->h.counting, !o->command && !o->follow, err) : 0;
+}
+
 /* The recording's time starts here: examining files for probe sites before may take a second. */
 static void start(struct live *l)
 {
@@ -88,7 +101,7 @@ static int add_targets(struct recording *r, struct err *err)
 			return rc;
 	}
 	if (!o->command)
-		return o->rss || attach_facts(l->attach)->functions ? 0 : nothing_found(l, err);
+		return check_found(l, err);
 	int rc = probe_settle_loading(l->h.probe, err);
 	for (int i = 0; i < HOLDERS && !rc; i++)
 		rc = holder_start(&l->holders[i], probe_hold_ring_fd(l->h.probe, i), i, err);
@@ -107,7 +120,7 @@ static int add_targets(struct recording *r, struct err *err)
 	start(l);
 	const struct command_ops ops = { .ctx = l, .mapped = on_command_mapped, .is_c_library = is_c_library };
 	rc = command_release(&r->command, &ops, err);
-	return rc || o->rss || attach_facts(l->attach)->functions ? rc : nothing_found(l, err);
+	return rc ?: check_found(l, err);
 }
 
 static void end_recording(struct recording *r)
@@ -123,6 +136,8 @@ static void end_recording(struct recording *r)
 	live_publish(l, l->stopped_ns);
 	metadata_sampling(l);
 	metadata_end(l);
+	if (l->h.counting)
+		counting_warn(l->h.counting);
 	consumer_tick(l->h.out, now_ns());
 }
 

@@ -15,20 +15,28 @@
 #include "sink/output.h"
 #include "verbs/watching.h"
 
+/* Of the part that is reported on; after replay_events. */
+static uint64_t end_ns(const struct replay *r)
+{
+	uint64_t end = replay_start_ns(r) + (uint64_t)(replay_length_s(r) * 1e9);
+	return r->until_ns && r->until_ns < end ? r->until_ns : end;
+}
+
 static int replay(struct replay *r, const struct report_request *o, unsigned int needs, struct snapshot **out, struct err *err)
 {
-	heap_watch(r->heap, needs);
+	heap_watch(r->heap, needs | (o->older.number ? HEAP_LEFT : 0));
 	replay_limit(r, o->from, o->until);
 	int rc = replay_events(r, NULL, NULL, err);
 	if (rc)
 		return rc;
-	*out = heap_snapshot(r->heap);
+	*out = heap_snapshot_aged(r->heap, leave_out_from(&o->older, r->from_ns ?: replay_start_ns(r), end_ns(r)));
 	return *out ? 0 : err_set(err, ENOMEM, "out of memory");
 }
 
 static int write_table(struct replay *r, const struct report_request *o, struct err *err)
 {
 	struct snapshot *snap;
+	struct buf aside = { 0 };
 	int rc = replay(r, o, report_needs(&o->report), &snap, err);
 	if (rc)
 		return rc;
@@ -37,10 +45,14 @@ static int write_table(struct replay *r, const struct report_request *o, struct 
 		.snapshot = snap,
 		.start_ns = replay_start_ns(r),
 		.part = o->from || o->until,
+		.aside = &aside,
 	};
 	struct output dst = { .fd = STDOUT_FILENO };
 	struct sink_out out = output_sink(&dst);
 	rc = output_finish(&dst, report_render(&in, &o->report, &out, err), err);
+	if (!rc && aside.len)
+		log_warn("%s", buf_str(&aside));
+	buf_free(&aside);
 	snapshot_free(snap);
 	return rc;
 }

@@ -8,9 +8,11 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "catalog/attributes.h"
 #include "naming/name_sources.h"
 #include "recording/options.h"
 #include "report/report.h"
+#include "verbs/leave_out.h"
 
 #define CONVERT_STACKS "each|once"
 enum { STACKS_EACH, STACKS_ONCE };
@@ -33,19 +35,22 @@ struct convert_options {
 	struct skip skip;
 	bool crystal_style;
 	bool no_addresses;
+	char labels[ATTRIBUTES_MAX]; /* more of every process: see catalog/attributes.h */
 };
 
 struct report_request {
 	struct report_options report;
 	const char *input; /* NULL: the live process report.pid */
 	struct name_options names;
-	double from, until;     /* only this range in seconds; until 0 = all */
+	double from, until; /* only this range in seconds; until 0 = all */
+	struct older_than older;
 	double every, duration; /* live: seconds between reports, and total */
 	bool heap;              /* live: statistics of its collector's heap; with duration, also whose objects pin blocks */
 	bool collections;       /* the garbage collector's collections, instead */
 	bool live;              /* wait for the next collection */
 	uint64_t interval;      /* live: bytes:N, 0 = every call */
 	double max_overhead;    /* live, sampled: percent of the process' CPU time for probes, 0 = any */
+	uint32_t no_frees;      /* live: --profile allocations */
 	double gc_wait;         /* live: report after the next collection, or after so many seconds; 0 = do not wait */
 	const char *html;       /* write an HTML page instead */
 	bool force;

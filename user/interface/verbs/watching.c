@@ -74,14 +74,18 @@ static void put_heading(const struct watching *w, double seconds, struct sink_ou
 
 static int print_report(struct watching *w, const struct live *l, uint64_t now, struct err *err)
 {
-	struct snapshot *snap = heap_snapshot(w->heap);
+	struct snapshot *snap = heap_snapshot_aged(w->heap, leave_out_from(&w->o->older, l->started_ns, now));
+	struct buf aside = { 0 };
 	if (!snap)
 		return err_set(err, ENOMEM, "out of memory");
-	struct report_input in = { .catalog = l->h.catalog, .snapshot = snap, .start_ns = l->started_ns };
+	struct report_input in = { .catalog = l->h.catalog, .snapshot = snap, .start_ns = l->started_ns, .aside = &aside };
 	struct output dst = { .fd = STDOUT_FILENO };
 	struct sink_out out = output_sink(&dst);
 	put_heading(w, (double)(now - l->started_ns) / 1e9, &out);
 	int rc = output_finish(&dst, report_render(&in, &w->report, &out, err), err);
+	if (!rc && aside.len)
+		log_warn("%s", buf_str(&aside));
+	buf_free(&aside);
 	snapshot_free(snap);
 	return rc;
 }
@@ -147,6 +151,7 @@ static int run(struct watching *w, struct err *err)
 	r.no_free_stacks = true;
 	r.interval = w->o->interval;
 	r.max_overhead = w->o->max_overhead;
+	r.no_frees = w->o->no_frees;
 	r.words = w->o->words;
 	r.live = true;
 	return recording_run(&r, &end, err);
@@ -177,7 +182,7 @@ int watching_report(const struct report_request *o, struct err *err)
 	}
 	/* No filter by pid: the recording has one process, and its later exec generations count, too. */
 	w.report.pid = 0;
-	heap_watch(w.heap, report_needs(&w.report));
+	heap_watch(w.heap, report_needs(&w.report) | (o->older.number ? HEAP_LEFT : 0));
 	int status = run(&w, err);
 	heap_free(w.heap);
 	return status;

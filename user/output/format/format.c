@@ -214,7 +214,7 @@ static void add_lost(const struct sink_input *in, struct buf *out)
 const char *format_windows(const struct catalog *c)
 {
 	const char *windows = catalog_meta(c, "windows");
-	return windows && strstr(windows, " window") ? windows : NULL;
+	return windows && strncmp(windows, "100 %", 5) != 0 ? windows : NULL;
 }
 
 static void add_windows(const struct catalog *c, struct buf *out)

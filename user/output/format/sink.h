@@ -29,7 +29,7 @@ struct sink_options {
 	const char *title;               /* flamegraph */
 	size_t top;                      /* text: rows, 0 = all */
 	uint64_t from_ns, until_ns;      /* only events of this time range; 0 = no limit */
-	bool moment;                     /* pprof: dated at its end, without a duration */
+	bool moment;                     /* pprof, otlp: dated at its end, without a duration */
 	double seconds;                  /* flamegraph: length of the recording; values are per second; 0 = totals */
 	const struct sink_input *before; /* flamegraph: an earlier recording to compare with; NULL = none */
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "format/call_counts.h"
 #include "format/pattern.h"
 
 static bool is_number(const char *text)
@@ -66,7 +67,23 @@ static bool is_asked_for(const struct skip *s, const struct sink_frame *f)
 	return yes;
 }
 
-bool skip_wants(const struct skip *s, const struct sink_frame *f)
+static bool is_kept(const struct skip *s, const struct sink_frame *f)
+{
+	struct buf name = { 0 };
+	if (!s->kept)
+		return false;
+	sink_frame_name(f, &name);
+	bool kept = calls_of(s->kept, buf_str(&name));
+	buf_free(&name);
+	return kept;
+}
+
+static bool is_wrapper(const struct skip *s, const struct sink_frame *f)
 {
 	return (!s->keep_known && skip_is_known(f)) || (s->patterns_cnt && is_asked_for(s, f));
+}
+
+bool skip_wants(const struct skip *s, const struct sink_frame *f)
+{
+	return is_wrapper(s, f) && !is_kept(s, f);
 }

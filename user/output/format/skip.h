@@ -10,9 +10,12 @@
 
 #include "format/sink.h"
 
+struct calls;
+
 struct skip {
 	bool keep_known;
-	uint32_t frames; /* skip this many more, whatever they are */
+	const struct calls *kept; /* functions that are never skipped, because their calls are counted; NULL = none */
+	uint32_t frames;          /* skip this many more, whatever they are */
 	regex_t *patterns;
 	size_t patterns_cnt, patterns_cap;
 };

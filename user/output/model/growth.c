@@ -99,14 +99,26 @@ int growth_copy(const struct growth *g, struct growth *out)
 	return 0;
 }
 
+/* Only the first slices. What was allocated in slice 0 and freed after them is not known, so the variance is an upper bound. */
+static void cut_row(struct growth_row *r, uint64_t slices, bool thinned)
+{
+	r->n = (uint32_t)slices;
+	r->gained_var = slices > 1 ? gained_var(r, r->live_var[band_of(slices - 1)], thinned) : slices ? r->live_var[0] : 0;
+}
+
 int growth_fill(const struct growth *g, struct snapshot *s, const uint32_t *order)
 {
+	uint64_t ended = slices_at(&g->slices, slices_since(g->first_ns, s->young_ns));
 	s->growth = calloc(s->n + 1, sizeof(*s->growth));
 	if (!s->growth)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->n; i++) {
 		struct growth_row *r = &s->growth[i];
 		*r = g->rows[order[i]];
+		if (ended <= r->n) {
+			cut_row(r, ended, s->facts.thinned);
+			continue;
+		}
 		r->gained_var = gained_var(r, s->rows[i].t.var[LIVE_SZ], s->facts.thinned);
 		/* The current slice ends now. */
 		r->live_sz[r->n++] = s->rows[i].t.est_live_sz;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/heap_state: what a live heap consists of; for model/live_heap and model/thinning only. */
+/* model/heap_state: what a live heap consists of; for model/live_heap, model/thinning and model/young only. */
 #ifndef ALYS_MODEL_HEAP_STATE_H
 #define ALYS_MODEL_HEAP_STATE_H
 
@@ -18,10 +18,18 @@ struct proc_heap {
 	struct proc_windows windows[2]; /* that stand for bytes, for CPU time */
 };
 
+/* A block that was live when its process exited, with HEAP_LEFT. */
+struct left_block {
+	size_t place;
+	uint64_t exit_ns;
+};
+
 struct heap {
 	struct block *blocks;
 	size_t blocks_cnt, blocks_cap;
 	size_t free_head; /* index + 1 of a free block, 0 = none */
+	struct left_block *left;
+	size_t left_cnt, left_cap;
 	struct map proc_index;
 	struct proc_heap *procs;
 	size_t procs_cnt, procs_cap;
@@ -47,5 +55,10 @@ struct heap {
 struct clusters_row *heap_clusters_of(const struct heap *h, size_t row);
 /* The block at this place is free from now on. */
 void heap_give_block(struct heap *h, size_t place);
+/*
+ * Moves blocks that were allocated at s->young_ns or later to rows of their own, which it appends; order has the heap's rows as
+ * s has them. 0 or -ENOMEM.
+ */
+int heap_split_young(const struct heap *h, struct snapshot *s, const uint32_t *order);
 
 #endif

@@ -33,6 +33,7 @@ void heap_free(struct heap *h)
 	watch_free(&h->watch);
 	free(h->procs);
 	free(h->blocks);
+	free(h->left);
 	free(h->rows);
 	free(h->clusters.at);
 	free(h->seen);
@@ -361,12 +362,26 @@ static void end_lineage(struct heap *h, struct lineage *line)
 	}
 }
 
+/* What remains of a block whose process exited: its part of the totals, and with HEAP_LEFT itself. */
+static int leave_block(struct heap *h, size_t place, uint64_t now)
+{
+	struct left_block *left = h->watch.what & HEAP_LEFT ? VEC_PUSH(h, left) : NULL;
+	if (left) {
+		*left = (struct left_block){ place, now };
+		return 0;
+	}
+	note_live(h, &h->watch.growth, place, now);
+	heap_give_block(h, place);
+	return h->watch.what & HEAP_LEFT ? -ENOMEM : 0;
+}
+
 /* Closes the heap of a process: after exec its blocks are gone, after exit they count as in use. */
-static void close_heap(struct heap *h, const struct event *e)
+static int close_heap(struct heap *h, const struct event *e)
 {
 	uint64_t *known = map_get(&h->proc_index, e->proc.n);
+	int rc = 0;
 	if (!known)
-		return;
+		return 0;
 	struct map *live = &h->procs[*known].live;
 	struct lineage *line = &h->procs[*known].line;
 	h->facts.ended_live += live->count;
@@ -377,12 +392,12 @@ static void close_heap(struct heap *h, const struct event *e)
 			end_block(h, (size_t)s->value, LIFE_EXEC, e);
 			continue;
 		}
-		note_live(h, &h->watch.growth, (size_t)s->value, e->time_ns);
 		report_end(h, &h->blocks[s->value], false, LIFE_EXIT, e);
-		heap_give_block(h, (size_t)s->value);
+		rc = leave_block(h, (size_t)s->value, e->time_ns) ?: rc;
 	}
 	map_free(live);
 	end_lineage(h, line);
+	return rc;
 }
 
 void heap_report_left(const struct heap *h)
@@ -429,7 +444,7 @@ int heap_apply(struct heap *h, const struct event *e, struct applied *out)
 	case EVENT_FREE: free_older(h, e, e->addr, e->time_ns, out); return 0;
 	case EVENT_FORK: return begin_child(h, e);
 	case EVENT_EXEC:
-	case EVENT_EXIT: close_heap(h, e); return 0;
+	case EVENT_EXIT: return close_heap(h, e);
 	case EVENT_LOSS: facts_note_loss(&h->facts, e); return 0;
 	case EVENT_WINDOW: return begin_window(h, e);
 	default: return 0;
@@ -611,12 +626,18 @@ static uint32_t *sorted_rows(const struct heap *h, size_t *n)
 	return order;
 }
 
-static void add_left(const struct heap *h, struct growth *g)
+static void add_left(const struct heap *h, struct growth *g, uint64_t young_ns)
 {
 	for (size_t p = 0; p < h->procs_cnt; p++) {
 		const struct map_slot *s;
-		for (size_t i = 0; (s = map_next(&h->procs[p].live, &i));)
-			note_live(h, g, (size_t)s->value, h->facts.last_ns);
+		for (size_t i = 0; (s = map_next(&h->procs[p].live, &i));) {
+			if (h->blocks[s->value].time_ns < young_ns)
+				note_live(h, g, (size_t)s->value, h->facts.last_ns);
+		}
+	}
+	for (size_t i = 0; i < h->left_cnt; i++) {
+		if (h->blocks[h->left[i].place].time_ns < young_ns)
+			note_live(h, g, h->left[i].place, h->left[i].exit_ns);
 	}
 }
 
@@ -628,7 +649,7 @@ static int fill_growth(const struct heap *h, struct snapshot *s, const uint32_t 
 		return 0;
 	if (growth_copy(&h->watch.growth, &now))
 		return -ENOMEM;
-	add_left(h, &now);
+	add_left(h, &now, s->young_ns);
 	for (size_t i = 0; i < h->rows_cnt; i++)
 		growth_reach(&now, (uint32_t)i, &h->rows[i].t, h->facts.last_ns);
 	int rc = growth_fill(&now, s, order);
@@ -662,19 +683,19 @@ int heap_finish_windows(const struct heap *h, struct snapshot *s)
 	return rc;
 }
 
-struct snapshot *heap_snapshot_raw(const struct heap *h)
+static struct snapshot *snapshot_aged(const struct heap *h, uint64_t young_ns)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
 	size_t n;
 	uint32_t *order = sorted_rows(h, &n);
 	if (s && order) {
-		*s = (struct snapshot){ .n = n, .all = h->all, .facts = h->facts };
+		*s = (struct snapshot){ .n = n, .all = h->all, .facts = h->facts, .young_ns = young_ns };
 		s->rows = calloc(n + 1, sizeof(*s->rows));
 	}
 	for (size_t i = 0; s && s->rows && i < n; i++)
 		s->rows[i] = h->rows[order[i]];
 	if (s && (!s->rows || clusters_copy(&h->clusters, s) || watch_fill(&h->watch, h->rows, s, order) ||
-		  fill_growth(h, s, order))) {
+		  fill_growth(h, s, order) || (young_ns != UINT64_MAX && heap_split_young(h, s, order)))) {
 		snapshot_free(s);
 		s = NULL;
 	}
@@ -682,12 +703,22 @@ struct snapshot *heap_snapshot_raw(const struct heap *h)
 	return s;
 }
 
-struct snapshot *heap_snapshot(const struct heap *h)
+struct snapshot *heap_snapshot_raw(const struct heap *h)
 {
-	struct snapshot *s = heap_snapshot_raw(h);
+	return snapshot_aged(h, UINT64_MAX);
+}
+
+struct snapshot *heap_snapshot_aged(const struct heap *h, uint64_t young_ns)
+{
+	struct snapshot *s = snapshot_aged(h, young_ns);
 	if (s && heap_finish_windows(h, s)) {
 		snapshot_free(s);
 		s = NULL;
 	}
 	return s;
+}
+
+struct snapshot *heap_snapshot(const struct heap *h)
+{
+	return heap_snapshot_aged(h, UINT64_MAX);
 }

@@ -75,7 +75,8 @@ struct snapshot_row {
 	struct proc_id proc;
 	uint64_t split;   /* thread or size with HEAP_BY_THREAD or HEAP_BY_SIZE, else 0 */
 	uint32_t no;      /* number of the heap's row: changes if its stack was forgotten and came again */
-	uint32_t windows; /* index among the clusters; 0: no samples of windows */
+	uint32_t windows : 31; /* index among the clusters; 0: no samples of windows */
+	bool young : 1;        /* of heap_snapshot_aged: what another row of its stack lacks */
 	struct totals t;
 };
 
@@ -87,6 +88,7 @@ enum heap_watch {
 	HEAP_GROWTH = 8,     /* every row's live bytes over time, and the age of what is live */
 	HEAP_BY_THREAD = 16, /* a row for each thread that allocated; not with HEAP_BY_SIZE */
 	HEAP_BY_SIZE = 32,   /* a row for each size asked for */
+	HEAP_LEFT = 64,      /* blocks of processes that have exited, for heap_snapshot_aged */
 };
 
 /* Ages and lifetimes are counted up to these limits; the last one is without limit. */
@@ -177,6 +179,7 @@ struct snapshot {
 	struct lifetime_row *lifetimes;
 	struct growth_row *growth;
 	uint64_t growth_slice_ns;
+	uint64_t young_ns; /* of heap_snapshot_aged; else UINT64_MAX */
 	struct timeline timeline;
 };
 
@@ -245,6 +248,11 @@ int heap_visit_live(const struct heap *h, int (*fn)(void *ctx, const struct even
  */
 struct snapshot *heap_snapshot(const struct heap *h);
 struct snapshot *heap_snapshot_raw(const struct heap *h);
+/*
+ * The same of a heap with HEAP_GROWTH and HEAP_LEFT, with live blocks allocated at young_ns or later in rows of their own, at
+ * the end. Growth is that up to young_ns.
+ */
+struct snapshot *heap_snapshot_aged(const struct heap *h, uint64_t young_ns);
 /* 0 or -ENOMEM. */
 int heap_finish_windows(const struct heap *h, struct snapshot *s);
 /* Error of the process' rows that no window met, as a multiple of their estimate: see window/ratio.h. 0 or -ENOMEM. */

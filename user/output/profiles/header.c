@@ -3,10 +3,12 @@
 #include "profiles/header.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "format/call_counts.h"
 
 static uint64_t meta_number(const struct catalog *c, const char *key)
 {
@@ -18,6 +20,18 @@ static const char *meta_or(const struct catalog *c, const char *key, const char 
 {
 	const char *text = catalog_meta(c, key);
 	return text && *text ? text : otherwise;
+}
+
+/* Profiles have no place for calls of functions: they are for people, here. */
+static void add_calls(const struct catalog *c, struct buf *out)
+{
+	struct calls k;
+	if (!calls_were_counted(c) || calls_load(&k, c, 0))
+		return;
+	for (uint32_t i = 0; i < k.of_cnt; i++)
+		buf_addf(out, "calls of %s: %" PRIu64 "\n", names_at(&k.names, i), k.of[i]);
+	calls_unload(&k);
+	calls_inlined_note(c, out);
 }
 
 /* The command line is left out: profiles are shared, and arguments may contain secrets. */
@@ -35,6 +49,7 @@ static void fill_comments(const struct sink_input *in, struct buf *out)
 		format_before_note(c, out);
 	format_notes(in, out);
 	format_errors(in, out);
+	add_calls(c, out);
 	out->failed |= plain.failed;
 	buf_free(&plain);
 }
@@ -46,6 +61,7 @@ static void fill_times(const struct sink_input *in, struct profile_header *out)
 	uint64_t start = format_start_ns(in), end = format_end_ns(in);
 	if (in->options->moment && end)
 		start = end;
+	out->mono_ns = start;
 	out->time_ns = meta_number(c, "start_real_ns") + start - meta_number(c, "start_mono_ns");
 	/* A recording that was killed has no end time: its last event is used instead. */
 	start = start ? start : facts->first_ns;

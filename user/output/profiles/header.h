@@ -7,6 +7,7 @@
 
 struct profile_header {
 	uint64_t time_ns, duration_ns; /* time: start of the recording, or its end with options.moment; since 1970 */
+	uint64_t mono_ns;              /* the same time on CLOCK_MONOTONIC */
 	int64_t period;                /* bytes from one sample to the next; 1 = every call */
 	struct buf comments;           /* cleaned lines, each with a newline */
 };

@@ -15,47 +15,32 @@
 #include "format/fold.h"
 #include "profiles/dictionary.h"
 #include "profiles/header.h"
+#include "profiles/packing.h"
 #include "profiles/profiles.h"
 #include "user/output/profiles/otlp.pb-c.h"
 
 /* Field numbers of the messages whose nesting is written by hand. */
 enum { DATA_RESOURCE_PROFILES = 1, DATA_DICTIONARY = 2, RESOURCE_PROFILES_RESOURCE = 1, RESOURCE_SCOPES = 2, SCOPE_PROFILES = 2 };
-enum { WIRE_BYTES = 2, COMMENTS_MAX = 64 };
+enum { COMMENTS_MAX = 64 };
 /* Fixed entries of attribute_table; build ids follow. */
 enum { ATTRIBUTE_NATIVE = 1, ATTRIBUTE_COMMENTS, ATTRIBUTES };
-
-struct resource {
-	struct proc_id proc;
-	struct buf samples[VALUE_CNT]; /* packed Profiles that contain only samples */
-};
 
 struct otlp {
 	const struct sink_input *in;
 	struct dictionary d;
 	struct profile_header header;
-	struct buf dictionary; /* packed */
-	struct names stacks;   /* location indices -> number - 1 */
-	struct map by_proc;    /* proc_id -> index + 1 */
-	struct resource *resources;
-	size_t resources_cnt, resources_cap;
-	int32_t attributes; /* entries of attribute_table */
+	struct buf dictionary;      /* packed */
+	struct names stacks;        /* location indices -> number - 1 */
+	struct processes processes; /* a resource each */
+	int32_t attributes;         /* entries of attribute_table */
 	enum value first;
 	bool failed;
 };
 
 static void append(struct otlp *o, struct buf *to, const ProtobufCMessage *m)
 {
-	uint8_t *at = buf_room(to, protobuf_c_message_get_packed_size(m));
-	if (at)
-		to->len += protobuf_c_message_pack(m, at);
+	pack_message(to, m);
 	o->failed |= to->failed;
-}
-
-static void nest(struct buf *to, unsigned int field, const struct buf *message)
-{
-	buf_varint(to, field << 3 | WIRE_BYTES);
-	buf_varint(to, message->len);
-	buf_add(to, message->data, message->len);
 }
 
 static void write_entry(struct otlp *o, const Otlp__ProfilesDictionary *entry)
@@ -232,23 +217,11 @@ static int32_t stack_of(struct otlp *o)
 	return (int32_t)id + 1;
 }
 
-static struct resource *resource_of(struct otlp *o, struct proc_id proc)
-{
-	uint64_t *index = map_put(&o->by_proc, proc.n);
-	if (index && !*index) {
-		struct resource *r = VEC_PUSH(o, resources);
-		if (r)
-			r->proc = proc;
-		*index = r ? o->resources_cnt : 0;
-	}
-	o->failed |= !index || !*index;
-	return index && *index ? &o->resources[*index - 1] : NULL;
-}
-
 static void add_values(struct otlp *o, struct proc_id proc, const int64_t values[VALUE_CNT])
 {
-	struct resource *r = resource_of(o, proc);
+	struct process_samples *r = processes_get(&o->processes, proc);
 	int32_t stack = r ? stack_of(o) : 0;
+	o->failed |= !r;
 	for (enum value v = 0; r && v < VALUE_CNT; v++) {
 		Otlp__Profile samples = OTLP__PROFILE__INIT;
 		Otlp__Sample one = OTLP__SAMPLE__INIT, *list = &one;
@@ -294,7 +267,7 @@ static void add_before(struct otlp *o)
 	free(rows);
 }
 
-static void add_profile(struct otlp *o, const struct resource *r, enum value v, struct buf *scope)
+static void add_profile(struct otlp *o, const struct process_samples *r, enum value v, struct buf *scope)
 {
 	Otlp__Profile m = OTLP__PROFILE__INIT;
 	Otlp__ValueType type = OTLP__VALUE_TYPE__INIT, period = OTLP__VALUE_TYPE__INIT;
@@ -307,13 +280,15 @@ static void add_profile(struct otlp *o, const struct resource *r, enum value v, 
 	m.sample_type = &type;
 	m.period_type = &period;
 	m.period = o->header.period;
-	m.time_unix_nano = o->header.time_ns;
-	m.duration_nano = o->header.duration_ns;
+	/* What is in use is so at a moment; a duration would make it a difference, to be added up. */
+	bool in_use = v == VALUE_INUSE_SPACE || v == VALUE_INUSE_OBJECTS;
+	m.time_unix_nano = o->header.time_ns + (in_use && !o->in->options->moment ? o->header.duration_ns : 0);
+	m.duration_nano = in_use ? 0 : o->header.duration_ns;
 	m.n_attribute_indices = 1;
 	m.attribute_indices = &comments;
 	append(o, &b, &m.base);
 	buf_add(&b, r->samples[v].data, r->samples[v].len);
-	nest(scope, SCOPE_PROFILES, &b);
+	pack_nested(scope, SCOPE_PROFILES, &b);
 	o->failed |= b.failed || scope->failed;
 	buf_free(&b);
 }
@@ -354,12 +329,12 @@ static void add_identity(struct otlp *o, const struct proc *proc, struct buf *ou
 	add_attribute(o, &resource, "process.pid", NULL, proc->tgid);
 	add_attribute(o, &resource, "process.executable.name", format_basename(proc->exe), 0);
 	add_attribute(o, &resource, "process.executable.path", proc->exe, 0);
-	nest(out, RESOURCE_PROFILES_RESOURCE, &resource);
+	pack_nested(out, RESOURCE_PROFILES_RESOURCE, &resource);
 	o->failed |= resource.failed || out->failed;
 	buf_free(&resource);
 }
 
-static void add_resource(struct otlp *o, const struct resource *r, struct buf *data)
+static void add_resource(struct otlp *o, const struct process_samples *r, struct buf *data)
 {
 	Otlp__ScopeProfiles scope = OTLP__SCOPE_PROFILES__INIT;
 	Otlp__InstrumentationScope name = OTLP__INSTRUMENTATION_SCOPE__INIT;
@@ -378,8 +353,8 @@ static void add_resource(struct otlp *o, const struct resource *r, struct buf *d
 	}
 	if (proc)
 		add_identity(o, proc, &b);
-	nest(&b, RESOURCE_SCOPES, &profiles);
-	nest(data, DATA_RESOURCE_PROFILES, &b);
+	pack_nested(&b, RESOURCE_SCOPES, &profiles);
+	pack_nested(data, DATA_RESOURCE_PROFILES, &b);
 	o->failed |= b.failed || data->failed || cleaned.failed;
 	buf_free(&cleaned);
 	buf_free(&profiles);
@@ -389,10 +364,10 @@ static void add_resource(struct otlp *o, const struct resource *r, struct buf *d
 static int write_data(struct otlp *o, struct sink_out *out, struct err *err)
 {
 	struct buf data = { 0 };
-	for (size_t i = 0; i < o->resources_cnt; i++)
-		add_resource(o, &o->resources[i], &data);
+	for (size_t i = 0; i < o->processes.list_cnt; i++)
+		add_resource(o, &o->processes.list[i], &data);
 	dictionary_end(&o->d);
-	nest(&data, DATA_DICTIONARY, &o->dictionary);
+	pack_nested(&data, DATA_DICTIONARY, &o->dictionary);
 	int rc = o->failed || o->d.failed ? err_set(err, ENOMEM, "out of memory while writing the profiles")
 					  : format_flush(out, &data, err);
 	buf_free(&data);
@@ -401,12 +376,7 @@ static int write_data(struct otlp *o, struct sink_out *out, struct err *err)
 
 static void release(struct otlp *o)
 {
-	for (size_t i = 0; i < o->resources_cnt; i++) {
-		for (enum value v = 0; v < VALUE_CNT; v++)
-			buf_free(&o->resources[i].samples[v]);
-	}
-	free(o->resources);
-	map_free(&o->by_proc);
+	processes_free(&o->processes);
 	names_free(&o->stacks);
 	buf_free(&o->dictionary);
 	profile_header_free(&o->header);

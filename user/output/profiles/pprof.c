@@ -10,6 +10,7 @@
 #include <zlib.h>
 
 #include "allocators/allocators.h"
+#include "catalog/attributes.h"
 #include "format/fold.h"
 #include "profiles/dictionary.h"
 #include "profiles/header.h"
@@ -17,8 +18,15 @@
 #include "user/output/profiles/pprof.pb-c.h"
 
 #define FLUSH_SZ (256 * 1024)
+/* Of a sample: pid and service_name among them. */
+#define LABELS_MAX 34
 
 typedef Perftools__Profiles__Profile profile_msg;
+
+struct label_set {
+	Perftools__Profiles__Label labels[LABELS_MAX], *list[LABELS_MAX];
+	size_t cnt;
+};
 
 struct pprof {
 	const struct sink_input *in;
@@ -27,6 +35,8 @@ struct pprof {
 	z_stream z;
 	struct buf raw, packed;
 	struct dictionary d;
+	struct proc_id labelled; /* the process that `labels` are of */
+	struct label_set labels;
 	bool verbatim; /* names contain parentheses at which go tool pprof would cut them if it took them for symbols */
 	bool several;  /* more than one process */
 	bool failed;   /* out of memory */
@@ -190,7 +200,7 @@ static void add_header(struct pprof *p, enum value standard)
 }
 
 /* The sample's stack is the last one passed to the dictionary. */
-static void append_sample(struct pprof *p, int64_t values[VALUE_CNT], Perftools__Profiles__Label *label)
+static void append_sample(struct pprof *p, int64_t values[VALUE_CNT], Perftools__Profiles__Label **labels, size_t labels_cnt)
 {
 	profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__Sample one = PERFTOOLS__PROFILES__SAMPLE__INIT, *list = &one;
@@ -198,27 +208,47 @@ static void append_sample(struct pprof *p, int64_t values[VALUE_CNT], Perftools_
 	one.location_id = p->d.ids;
 	one.n_value = VALUE_CNT;
 	one.value = values;
-	one.n_label = label != NULL;
-	one.label = &label;
+	one.n_label = labels_cnt;
+	one.label = labels;
 	m.n_sample = 1;
 	m.sample = &list;
 	append(p, &m);
 }
 
+static Perftools__Profiles__Label *add_label(struct pprof *p, const char *key)
+{
+	struct label_set *set = &p->labels;
+	Perftools__Profiles__Label *l = &set->labels[set->cnt];
+	perftools__profiles__label__init(l);
+	l->key = dictionary_string(&p->d, key);
+	set->list[set->cnt++] = l;
+	return l;
+}
+
+/* What the process is known by; its number where there are several. */
+static void label_process(struct pprof *p, const struct proc *proc)
+{
+	struct attribute a;
+	p->labelled = proc->id;
+	p->labels.cnt = 0;
+	if (p->several)
+		add_label(p, "pid")->num = proc->tgid;
+	if (attributes_get(proc->attributes, "service.name", &a))
+		add_label(p, "service_name")->str = dictionary_clean(&p->d, a.value);
+	for (size_t at = 0; proc->attributes && p->labels.cnt < LABELS_MAX && attributes_next_label(proc->attributes, &at, &a);)
+		add_label(p, a.name)->str = dictionary_clean(&p->d, a.value);
+}
+
 static void add_sample(struct pprof *p, const struct snapshot_row *row, const struct sink_stack *stack)
 {
-	Perftools__Profiles__Label label = PERFTOOLS__PROFILES__LABEL__INIT;
 	const struct proc *proc = catalog_proc(p->in->catalog, row->proc);
-	bool labelled = p->several && proc;
 	int64_t values[VALUE_CNT];
 	if (!format_values(p->in->catalog, &row->t, values))
 		return;
 	dictionary_stack(&p->d, stack);
-	if (labelled) {
-		label.key = dictionary_string(&p->d, "pid");
-		label.num = proc->tgid;
-	}
-	append_sample(p, values, labelled ? &label : NULL);
+	if (proc && proc->id.n != p->labelled.n)
+		label_process(p, proc);
+	append_sample(p, values, p->labels.list, proc ? p->labels.cnt : 0);
 }
 
 /* Compares pids, since exec gives a process a new id. */
@@ -267,7 +297,7 @@ static void add_before(struct pprof *p)
 	for (size_t i = 0; i < n; i++) {
 		int64_t values[VALUE_CNT];
 		dictionary_before(&p->d, &rows[i], values);
-		append_sample(p, values, NULL);
+		append_sample(p, values, NULL, 0);
 	}
 	p->verbatim = false;
 	free(rows);

@@ -30,11 +30,11 @@ struct diff {
 
 static struct group a_second(const struct group *v, double length_s)
 {
-	return (struct group){ v->label,
-			       v->cnt / length_s,
-			       v->sz / length_s,
-			       { .var = spread_var(&v->off) / (length_s * length_s) },
-			       v->of_cnt / length_s };
+	return (struct group){ .label = v->label,
+			       .cnt = v->cnt / length_s,
+			       .sz = v->sz / length_s,
+			       .off = { .var = spread_var(&v->off) / (length_s * length_s) },
+			       .of_cnt = v->of_cnt / length_s };
 }
 
 static int take_side(struct diff *d, size_t side)

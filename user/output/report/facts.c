@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/text.h"
 #include "format/format.h"
@@ -31,6 +32,23 @@ void report_notes(const struct report_input *in, struct buf *out)
 	static const struct sink_options plain = { 0 };
 	const struct sink_input of = { .catalog = in->catalog, .snapshot = in->snapshot, .options = &plain };
 	format_notes(&of, out);
+}
+
+void put_left_out(const struct report_input *in, double cnt, double sz, double error, struct buf *out)
+{
+	uint64_t young = in->snapshot->young_ns;
+	bool one = llround(cnt) == 1;
+	text_count(out, (uint64_t)llround(cnt));
+	buf_addf(out, " block%s with ", one ? "" : "s");
+	text_count(out, (uint64_t)llround(sz));
+	buf_adds(out, " bytes");
+	if (in->snapshot->facts.sampled) {
+		buf_adds(out, " (+- ");
+		text_count(out, (uint64_t)llround(error));
+		buf_u8(out, ')');
+	}
+	buf_addf(out, " allocated after %.3f s %s left out", young > in->start_ns ? (double)(young - in->start_ns) / 1e9 : 0.0,
+		 one ? "is" : "are");
 }
 
 int report_refuse_empty(const struct report_input *in, struct err *err)

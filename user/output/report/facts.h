@@ -14,6 +14,8 @@ const char *by_name(enum report_by by);
 const char *by_title(enum report_by by);
 /* Why there is nothing to report: -ENOENT. */
 int report_refuse_empty(const struct report_input *in, struct err *err);
+/* What is left out as too young: "3 blocks with 96 bytes (+- 8) allocated after 1.500 s are left out" */
+void put_left_out(const struct report_input *in, double cnt, double sz, double error, struct buf *out);
 /* Ledger, sampling, upper bounds: lines. */
 void report_notes(const struct report_input *in, struct buf *out);
 /* JSON members that every report has. */

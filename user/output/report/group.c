@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,14 @@ static void add_lives(struct lifetime_row *to, const struct lifetime_row *r)
 	to->moved_sz += r->moved_sz;
 	for (size_t i = 0; i < AGE_CNT; i++)
 		to->lives[i] += r->lives[i];
+}
+
+/* Adds the row's value to the total; false if the row is left out. */
+static bool counts(struct gathering *w, size_t row, const struct group *v)
+{
+	bool young = w->g->in->snapshot->rows[row].young;
+	add_value(young ? &w->g->young : &w->g->all, v);
+	return !young;
 }
 
 /* Adds the row's value to the group whose label is in w->label. */
@@ -194,7 +203,8 @@ static int add_relative(struct gathering *w, size_t row, const struct group *v)
 	if (at == n)
 		return 0;
 	w->met = true;
-	add_value(&w->g->all, v);
+	if (!counts(w, row, v))
+		return 0;
 	buf_reset(&w->label);
 	if (caller && at + 1 < n)
 		sink_frame_name(&w->stack.frames[at + 1], &w->label);
@@ -208,7 +218,8 @@ static int add_relative(struct gathering *w, size_t row, const struct group *v)
 static int add_functions(struct gathering *w, size_t row, const struct group *v)
 {
 	int rc = 0;
-	add_value(&w->g->all, v);
+	if (!counts(w, row, v))
+		return 0;
 	for (size_t i = 0; !rc && i < w->stack.frames_cnt; i++) {
 		buf_reset(&w->label);
 		sink_frame_name(&w->stack.frames[i], &w->label);
@@ -234,7 +245,8 @@ static int add_wanted(struct gathering *w, size_t row, const struct group *v)
 		return add_relative(w, row, v);
 	if (o->inclusive)
 		return add_functions(w, row, v);
-	add_value(&w->g->all, v);
+	if (!counts(w, row, v))
+		return 0;
 	buf_reset(&w->label);
 	label_row(w, &w->g->in->snapshot->rows[row], &w->label);
 	return add_to_group(w, row, v);
@@ -296,6 +308,15 @@ static const char *passed_over(const struct report_options *o)
 	return o->skip.keep_known && !o->skip.patterns_cnt ? "" : "; --no-skip keeps wrappers of the allocator";
 }
 
+static int nothing_older(const struct groups *g, struct err *err)
+{
+	struct buf note = { 0 };
+	put_left_out(g->in, g->young.cnt, g->young.sz, sqrt(spread_var(&g->young.off)), &note);
+	int rc = err_set(err, ENODATA, "nothing older is live: %s", buf_str(&note));
+	buf_free(&note);
+	return rc;
+}
+
 static int nothing_found(const struct gathering *w, struct err *err)
 {
 	const struct report_options *o = w->g->o;
@@ -314,6 +335,8 @@ static int nothing_found(const struct gathering *w, struct err *err)
 	if ((o->callers || o->callees) && !w->met)
 		return err_set(err, ENOENT, "no stack has a function \"%.200s\": `report --by function --inclusive` lists them%s",
 			       o->callers ?: o->callees, passed_over(o));
+	if (w->g->young.cnt > 0)
+		return nothing_older(w->g, err);
 	if (w->filter.has_focus || w->filter.has_ignore)
 		return err_set(err, ENOENT, "no stack passes --focus and --ignore%s", passed_over(o));
 	return err_set(err, ENODATA, "%s", what[w->g->show]);
@@ -330,25 +353,60 @@ static int gather(struct gathering *w, struct err *err)
 	return rc || w->g->all.cnt > 0 ? rc : nothing_found(w, err);
 }
 
-int groups_fill_side(struct groups *g, const struct report_input *in, const struct report_options *o, struct err *err)
+/* Also a function that allocates nothing has a row, unless only some stacks were asked for. */
+static int add_called(struct gathering *w, const char *name, uint64_t calls)
 {
-	struct err why = { 0 };
-	int rc = groups_fill(g, in, o, &why);
-	/* In a comparison, one side without any live memory is a valid result. */
-	return rc && rc != -ENODATA ? err_set(err, -rc, "%s", why.text) : 0;
+	struct groups *g = w->g;
+	const struct report_options *o = g->o;
+	uint32_t label = names_put(&g->labels, name, strlen(name));
+	if (label == NAMES_FAILED)
+		return -ENOMEM;
+	if (label == g->at_cnt) {
+		struct group *made = VEC_PUSH(g, at);
+		if (!made)
+			return -ENOMEM;
+		*made = (struct group){ .label = label };
+	}
+	g->at[label].calls = (double)calls;
+	g->at[label].has_calls = g->at[label].cnt > 0 || (!o->type && !o->focus && !o->ignore);
+	g->all.calls += g->at[label].has_calls ? (double)calls : 0;
+	return 0;
 }
 
-int groups_fill(struct groups *g, const struct report_input *in, const struct report_options *o, struct err *err)
+/* Counts are of the whole recording. */
+static int add_calls(struct gathering *w)
 {
-	*g = (struct groups){ .in = in, .o = o, .by = report_by_of(o), .show = report_show_of(o, in) };
+	const struct calls *k = &w->g->calls;
+	int rc = 0;
+	struct groups *g = w->g;
+	g->all.has_calls = k->of_cnt && !g->in->part;
+	for (uint32_t i = 0; !rc && i < k->of_cnt && !g->in->part; i++)
+		rc = add_called(w, names_at(&k->names, i), k->of[i]);
+	g->all_called = g->all.has_calls && !g->o->inclusive;
+	for (size_t i = 0; i < g->at_cnt; i++)
+		g->all_called &= g->at[i].has_calls || !(g->at[i].sz > 0);
+	return rc;
+}
+
+static int fill(struct groups *g, struct err *err)
+{
+	const struct report_input *in = g->in;
+	const struct report_options *o = g->o;
 	struct gathering w = {
 		.g = g,
-		.cut = { .keep_allocator_frames = o->keep_allocator_frames, .skip = &o->skip },
+		.cut = { .keep_allocator_frames = o->keep_allocator_frames },
 		.whole = { .keep_allocator_frames = true },
 	};
+	struct skip skip = o->skip;
 	int rc = check(g, err);
+	if (!rc && g->counts_calls && calls_load(&g->calls, in->catalog, o->pid))
+		rc = err_set(err, ENOMEM, "out of memory for the report");
+	skip.kept = g->counts_calls ? &g->calls : NULL;
+	w.cut.skip = &skip;
 	if (!rc)
 		rc = gather(&w, err);
+	if (!rc && g->counts_calls && add_calls(&w))
+		rc = err_set(err, ENOMEM, "out of memory for the report");
 	filter_close(&w.filter);
 	sink_stack_free(&w.stack);
 	sink_stack_free(&w.uncut);
@@ -357,11 +415,37 @@ int groups_fill(struct groups *g, const struct report_input *in, const struct re
 	return rc;
 }
 
+int groups_fill(struct groups *g, const struct report_input *in, const struct report_options *o, struct err *err)
+{
+	*g = (struct groups){ .in = in, .o = o, .by = report_by_of(o), .show = report_show_of(o, in) };
+	return fill(g, err);
+}
+
+/* Bytes per call are those that calls allocated, if nothing else is asked for. */
+int groups_fill_called(struct groups *g, const struct report_input *in, const struct report_options *o, struct err *err)
+{
+	*g = (struct groups){ .in = in, .o = o, .by = report_by_of(o), .show = report_show_of(o, in) };
+	bool counted = g->by == BY_FUNCTION && !o->callers && !o->callees && calls_were_counted(in->catalog);
+	if (counted && o->show == SHOW_STANDARD)
+		g->show = SHOW_ALLOC;
+	g->counts_calls = counted && g->show < SHOW_TEMPORARY;
+	return fill(g, err);
+}
+
+int groups_fill_side(struct groups *g, const struct report_input *in, const struct report_options *o, struct err *err)
+{
+	struct err why = { 0 };
+	int rc = groups_fill(g, in, o, &why);
+	/* In a comparison, one side without any live memory is a valid result. */
+	return rc && rc != -ENODATA ? err_set(err, -rc, "%s", why.text) : 0;
+}
+
 void groups_free(struct groups *g)
 {
 	names_free(&g->labels);
 	free(g->at);
 	free(g->growth);
 	free(g->lives);
+	calls_unload(&g->calls);
 	*g = (struct groups){ 0 };
 }

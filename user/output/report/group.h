@@ -3,6 +3,7 @@
 #ifndef ALYS_REPORT_GROUP_H
 #define ALYS_REPORT_GROUP_H
 
+#include "format/call_counts.h"
 #include "format/field_names.h"
 #include "report/frames.h"
 
@@ -11,6 +12,8 @@ struct group {
 	double cnt, sz;
 	struct spread off; /* of sz, when sampled */
 	double of_cnt;     /* allocations that cnt is a part of (temporary) */
+	double calls;      /* of the function, if has_calls */
+	bool has_calls;
 };
 
 struct groups {
@@ -25,11 +28,17 @@ struct groups {
 	size_t growth_cnt, growth_cap;
 	struct lifetime_row *lives; /* with SHOW_FREED, lives[label] */
 	size_t lives_cnt, lives_cap;
-	struct group all; /* every selected row once */
+	struct group all;   /* every selected row once */
+	struct group young; /* selected rows that are left out */
+	bool counts_calls;  /* functions with their calls */
+	bool all_called;    /* calls are known of all that has bytes: the total has bytes per call */
+	struct calls calls;
 };
 
 /* 0 or -errno; then groups_free. */
 int groups_fill(struct groups *g, const struct report_input *in, const struct report_options *o, struct err *err);
+/* The same, with calls of functions where they were counted. */
+int groups_fill_called(struct groups *g, const struct report_input *in, const struct report_options *o, struct err *err);
 /* The same for a comparison, in which one side may be empty. */
 int groups_fill_side(struct groups *g, const struct report_input *in, const struct report_options *o, struct err *err);
 void groups_free(struct groups *g);

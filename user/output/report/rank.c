@@ -26,6 +26,12 @@ static enum report_sort sort_of(const struct groups *g)
 	return g->o->type ? SORT_COUNT : SORT_SIZE;
 }
 
+/* What a row counts: calls where those were counted, else allocations. */
+static double count_of(const struct groups *g, const struct group *v)
+{
+	return g->counts_calls && v->has_calls ? v->calls : v->cnt;
+}
+
 static int compare(const void *a, const void *b, void *ctx)
 {
 	const struct groups *g = ctx;
@@ -38,7 +44,7 @@ static int compare(const void *a, const void *b, void *ctx)
 	if (sort == SORT_GROWTH)
 		diff = descending(growth_row_score(&g->growth[x->label]), growth_row_score(&g->growth[y->label]));
 	if (sort == SORT_COUNT)
-		diff = descending(x->cnt, y->cnt);
+		diff = descending(count_of(g, x), count_of(g, y));
 	diff = diff ?: descending(x->sz, y->sz);
 	diff = diff ?: descending(x->cnt, y->cnt);
 	return diff ?: by_name;
@@ -58,8 +64,8 @@ size_t rank_groups(struct groups *g)
 	size_t all = g->at_cnt, valued = 0, kept = 0, limit = rank_limit(g->o);
 	for (size_t i = 0; i < all; i++) {
 		const struct group *v = &g->at[i];
-		valued += v->cnt > 0;
-		if (v->cnt > 0 && v->sz >= (double)g->o->min_bytes && v->cnt >= (double)g->o->min_count)
+		valued += count_of(g, v) > 0;
+		if (count_of(g, v) > 0 && v->sz >= (double)g->o->min_bytes && count_of(g, v) >= (double)g->o->min_count)
 			g->at[kept++] = *v;
 	}
 	g->at_cnt = kept;

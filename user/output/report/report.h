@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "catalog/catalog.h"
 #include "format/sink.h"
@@ -73,6 +74,7 @@ struct report_input {
 	uint64_t start_ns; /* origin of times */
 	bool part;         /* the snapshot covers part of the recording */
 	double length_s;   /* of the recording, for diff; 0 = unknown */
+	struct buf *aside; /* receives a note for which -f tsv, csv and tally have no place; may be NULL */
 };
 
 /* What a heap must track to answer: enum heap_watch, or-ed. */

@@ -3,6 +3,8 @@
 #ifndef ALYS_REPORT_SHEET_H
 #define ALYS_REPORT_SHEET_H
 
+#include <math.h>
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "format/field_names.h"
@@ -35,6 +37,8 @@ struct cell {
 	double number;
 	uint32_t text; /* in sheet.texts */
 };
+
+#define CELL_NONE ((double)NAN) /* a number that is not known: "-" for people, null in JSON, empty elsewhere */
 
 #define COLUMNS_MAX 10
 

@@ -33,6 +33,10 @@ static void cell_text(const struct sheet *t, size_t column, const struct cell *c
 		buf_adds(out, total ? (column ? "[total]" : "Total:") : text_of(t, c));
 		return;
 	}
+	if (isnan(c->number)) {
+		buf_u8(out, '-');
+		return;
+	}
 	number_text(out, of->kind, c->number);
 	if (total && of->kind == COLUMN_PERCENT)
 		buf_u8(out, '%');

@@ -107,6 +107,41 @@ static int function_fill(const struct groups *g, const struct group *v, struct s
 	return 0;
 }
 
+/* The same with calls of the functions themselves, in place of allocations in them. */
+static void call_columns(const struct groups *g, struct sheet *t)
+{
+	sheet_add_column(t, "FUNCTION", "function", COLUMN_TEXT);
+	sheet_add_column(t, "CALLS", "calls", COLUMN_DIGITS);
+	sheet_add_column(t, "%", "percent", COLUMN_PERCENT);
+	sheet_add_column(t, "BYTES", "bytes", COLUMN_DIGITS);
+	if (has_error(g))
+		sheet_add_column(t, "+- BYTES", "error", COLUMN_DIGITS);
+	sheet_add_column(t, "PER CALL", "per_call", COLUMN_RATIO);
+	if (has_error(g))
+		sheet_add_column(t, "+- PER CALL", "per_call_error", COLUMN_RATIO);
+	sheet_add_column(t, "ALLOCATIONS", "count", COLUMN_DIGITS);
+}
+
+/* Bytes of the total may be also those of functions whose calls are not known. */
+static double per_call(const struct groups *g, const struct group *v, double of)
+{
+	return v->has_calls && v->calls > 0 && (v != &g->all || g->all_called) ? of / v->calls : CELL_NONE;
+}
+
+static int call_fill(const struct groups *g, const struct group *v, struct sheet *t, struct cell *row)
+{
+	(void)t;
+	*row++ = (struct cell){ .text = v->label };
+	*row++ = (struct cell){ .number = v->has_calls ? v->calls : CELL_NONE };
+	*row++ = (struct cell){ .number = part(v->sz, g->all.sz) };
+	row = put_bytes(g, v, row);
+	*row++ = (struct cell){ .number = per_call(g, v, v->sz) };
+	if (has_error(g))
+		*row++ = (struct cell){ .number = per_call(g, v, sqrt(spread_var(&v->off))) };
+	*row = (struct cell){ .number = v->cnt };
+	return 0;
+}
+
 static void temporary_columns(const struct groups *g, struct sheet *t)
 {
 	sheet_add_column(t, "Temporary", "count", COLUMN_COUNT);
@@ -195,6 +230,7 @@ static const struct view *view_of(const struct groups *g)
 {
 	static const struct view plain = { plain_columns, plain_fill };
 	static const struct view function = { function_columns, function_fill };
+	static const struct view call = { call_columns, call_fill };
 	static const struct view temporary = { temporary_columns, temporary_fill };
 	static const struct view leaked = { leaked_columns, leaked_fill };
 	static const struct view freed = { freed_columns, freed_fill };
@@ -204,6 +240,8 @@ static const struct view *view_of(const struct groups *g)
 		return &leaked;
 	if (g->show == SHOW_FREED)
 		return &freed;
+	if (g->counts_calls)
+		return &call;
 	return g->by == BY_FUNCTION ? &function : &plain;
 }
 
@@ -255,6 +293,31 @@ static void put_growth_note(const struct groups *g, struct buf *out)
 		buf_adds(out, "growth of less than twice its standard error (+-) may be chance\n");
 }
 
+static bool has_young(const struct groups *g)
+{
+	return g->in->snapshot->young_ns != UINT64_MAX;
+}
+
+static void put_young_note(const struct groups *g, struct buf *out)
+{
+	put_left_out(g->in, g->young.cnt, g->young.sz, sqrt(spread_var(&g->young.off)), out);
+	buf_adds(out, " (--older-than)");
+}
+
+static void put_young(const struct groups *g, struct sheet *t)
+{
+	enum report_format format = (enum report_format)g->o->format;
+	bool has_notes = format == FORMAT_TEXT || format == FORMAT_MARKDOWN || format == FORMAT_JSON;
+	if (!has_young(g))
+		return;
+	put_young_note(g, &t->notes);
+	buf_u8(&t->notes, '\n');
+	buf_addf(&t->facts, "\"left_out\":{\"count\":%.0f,\"bytes\":%.0f,\"error\":%.0f},", g->young.cnt, g->young.sz,
+		 sqrt(spread_var(&g->young.off)));
+	if (!has_notes && g->in->aside)
+		put_young_note(g, g->in->aside);
+}
+
 /* Objects from before the recording have no stack and no time to filter by. */
 static bool counts_before(const struct groups *g)
 {
@@ -289,6 +352,36 @@ static void put_before(const struct groups *g, struct sheet *t)
 	buf_adds(&t->facts, "]},");
 }
 
+static void put_calls_note(const struct groups *g, struct buf *out)
+{
+	if (!g->counts_calls)
+		return;
+	if (g->in->part)
+		buf_adds(out, "calls were counted over the whole recording: of a part they are not known\n");
+	else if (!g->calls.of_cnt)
+		buf_adds(out, "no call of a function that --calls chose was seen\n");
+	else
+		buf_adds(out, "CALLS are entries of the functions that --calls chose; - is one that it did not\n");
+	if (g->calls.unnamed)
+		buf_adds(out, "functions have no names yet, so their bytes are not found: report with --symbolize BINARY\n");
+	calls_inlined_note(g->in->catalog, out);
+}
+
+static void put_inlined(const struct groups *g, struct buf *out)
+{
+	struct inlined_copies f;
+	const char *between = "";
+	if (!g->counts_calls)
+		return;
+	buf_adds(out, "\"inlined\":[");
+	for (size_t at = 0; calls_next_inlined(g->in->catalog, &at, &f); between = ",") {
+		buf_addf(out, "%s{\"function\":", between);
+		text_json(out, f.name);
+		buf_addf(out, ",\"copies\":%" PRIu64 "}", f.n);
+	}
+	buf_adds(out, "],");
+}
+
 static void put_unsampled(const struct groups *g, struct sheet *t)
 {
 	struct unsampled u;
@@ -315,6 +408,7 @@ static void put_notes(const struct groups *g, size_t hidden, struct buf *out)
 	if (g->show == SHOW_TEMPORARY && format_min_size(g->in->catalog))
 		buf_adds(out, "temporary is an upper bound: the next allocation of the thread may have been one that was not "
 			      "recorded\n");
+	put_calls_note(g, out);
 	put_growth_note(g, out);
 	put_exit_note(g, out);
 	if (has_error(g))
@@ -334,6 +428,11 @@ static int write_callstacks(const struct groups *g, struct sink_out *out, struct
 		buf_u8(&b, '\n');
 		report_notes(g->in, &b);
 	}
+	if (has_young(g)) {
+		buf_u8(&b, '\n');
+		put_young_note(g, &b);
+		buf_u8(&b, '\n');
+	}
 	int rc = format_flush(out, &b, err);
 	buf_free(&b);
 	return rc;
@@ -347,8 +446,10 @@ static int write_groups(struct groups *g, const struct report_options *o, struct
 		return write_callstacks(g, out, err);
 	int rc = fill_table(g, &t) ? err_set(err, ENOMEM, "out of memory for the report") : 0;
 	put_facts(g->in, by_name(g->by), show_name(g->show), &t.facts);
+	put_young(g, &t);
 	put_before(g, &t);
 	put_unsampled(g, &t);
+	put_inlined(g, &t.facts);
 	put_notes(g, hidden, &t.notes);
 	buf_addf(&t.facts, "\"hidden\":%zu,", hidden);
 	return sheet_finish(&t, rc, o, out, err);
@@ -383,7 +484,7 @@ int report_render(const struct report_input *in, const struct report_options *o,
 		return rc;
 	if (report_by_of(o) == BY_TIME)
 		return write_times(in, o, out, err);
-	rc = groups_fill(&g, in, o, err);
+	rc = groups_fill_called(&g, in, o, err);
 	if (!rc)
 		rc = write_groups(&g, o, out, err);
 	groups_free(&g);

@@ -14,6 +14,8 @@
 
 static void put_number(enum column_kind kind, double n, struct buf *b)
 {
+	if (isnan(n))
+		return;
 	if (kind == COLUMN_PERCENT || kind == COLUMN_RATIO || kind == COLUMN_SECONDS)
 		number_text(b, kind, n);
 	else
@@ -73,6 +75,8 @@ static void json_cell(const struct sheet *t, size_t i, const struct cell *c, str
 		json_lines(names_at(t->texts, c->text), b);
 	else if (kind == COLUMN_TEXT)
 		text_json(b, names_at(t->texts, c->text));
+	else if (isnan(c->number))
+		buf_adds(b, "null");
 	else
 		put_number(kind, c->number, b);
 }
@@ -137,6 +141,8 @@ int write_tally(const struct sheet *t, struct sink_out *out, struct err *err)
 	if (name == t->columns_cnt || number == t->columns_cnt)
 		return err_set(err, EINVAL, "-f tally wants a column of names and one of numbers: see --columns");
 	for (size_t at = 0; !rc && at < t->cells_cnt; at += t->columns_cnt) {
+		if (isnan(t->cells[at + number].number))
+			continue;
 		for (const char *p = names_at(t->texts, t->cells[at + name].text); *p; p++)
 			buf_u8(&b, *p == '\n' ? ';' : (uint8_t)*p);
 		buf_adds(&b, ": ");

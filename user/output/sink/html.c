@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "base/vec.h"
+#include "format/call_counts.h"
 #include "format/format.h"
 #include "sink/cells.h"
 #include "sink/pack.h"
@@ -262,6 +263,35 @@ static void put_marks(const struct html *h, struct buf *b)
 	buf_adds(b, "]");
 }
 
+static void put_called(const struct catalog *c, const struct calls *k, struct buf *b)
+{
+	struct buf note = { 0 };
+	buf_adds(b, ",\n\"calls\":[");
+	for (uint32_t i = 0; i < k->of_cnt; i++) {
+		buf_adds(b, i ? ",[" : "[");
+		put_json(b, names_at(&k->names, i));
+		buf_addf(b, ",%" PRIu64 "]", k->of[i]);
+	}
+	buf_adds(b, "],\"calls_note\":");
+	calls_inlined_note(c, &note);
+	put_json(b, buf_str(&note));
+	buf_free(&note);
+}
+
+/* Calls of functions are of the whole recording. */
+static void put_calls(struct html *h)
+{
+	const struct catalog *c = h->in.catalog;
+	struct calls k;
+	if (!calls_were_counted(c) || h->in.options->from_ns || h->in.options->until_ns)
+		return;
+	if (calls_load(&k, c, 0))
+		h->buf.failed = true;
+	else
+		put_called(c, &k, &h->buf);
+	calls_unload(&k);
+}
+
 static void put_about(struct html *h)
 {
 	struct buf *b = &h->buf;
@@ -276,6 +306,7 @@ static void put_about(struct html *h)
 	put_marks(h, b);
 	put_metas(h->in.catalog, b);
 	put_procs(h->in.catalog, b);
+	put_calls(h);
 	put_ledger(h->in.catalog, b);
 	buf_adds(b, "}</script>\n");
 }

@@ -3,7 +3,8 @@
  * sink/json: events as objects in recorded order, as one JSON array or as JSON lines. Frames are written with each
  * event, or once per stack, in which case events refer to its number: arrays have a table of stacks in front, lines
  * have a stack just before its first event. The format is specified in json.schema.json. Written as a stream: only
- * texts of stacks are kept, up to a limit, because a few stacks make most events.
+ * texts of stacks are kept, up to a limit, because a few stacks make most events. Calls of functions (--calls) come last:
+ * as lines or elements of kind "calls", or beside the events.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,6 +14,7 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "format/call_counts.h"
 #include "format/format.h"
 #include "sink/registry.h"
 
@@ -364,14 +366,48 @@ static int json_event(void *state, const struct event *e, const struct applied *
 	return rc;
 }
 
+static int put_called(struct json *j, const struct called *row)
+{
+	const struct proc *p = catalog_proc(j->in.catalog, row->proc);
+	struct buf name = { 0 };
+	int rc = calls_name(j->in.catalog, row, &j->stack, &name);
+	put_key(j, &j->buf, 2, '{', "kind");
+	buf_adds(&j->buf, "\"calls\"");
+	put_key(j, &j->buf, 2, ',', "function");
+	text_json(&j->buf, buf_str(&name));
+	put_field(j, "calls", row->calls);
+	put_field(j, "tgid", p ? p->tgid : 0);
+	put_break(j, &j->buf, 1);
+	buf_adds(&j->buf, j->lines ? "}\n" : "}");
+	buf_free(&name);
+	return rc;
+}
+
+static int put_calls(struct json *j, struct err *err)
+{
+	const struct called *row;
+	bool beside = !j->lines && j->in.options->stacks_once;
+	int rc = 0;
+	if (beside)
+		buf_adds(&j->buf, "\n],\n\"calls\":[");
+	j->events = beside ? 0 : j->events;
+	for (size_t i = 0; !rc && (row = catalog_next_called(j->in.catalog, &i));) {
+		if (!j->lines)
+			put_separator(j);
+		rc = put_called(j, row);
+	}
+	return rc ? err_set(err, ENOMEM, "out of memory for the calls of functions") : 0;
+}
+
 static int json_end(void *state, struct err *err)
 {
 	struct json *j = state;
 	int rc = 0;
 	if (!j->failed) {
+		rc = calls_were_counted(j->in.catalog) ? put_calls(j, err) : 0;
 		if (!j->lines)
 			buf_adds(&j->buf, j->in.options->stacks_once ? "\n]}\n" : "\n]\n");
-		rc = format_flush(j->out, &j->buf, err);
+		rc = rc ?: format_flush(j->out, &j->buf, err);
 	}
 	json_free(j);
 	return rc;

@@ -13,6 +13,7 @@
 	X(jsonl, ", ", "jsonl")           \
 	X(pprof, ", ", "pprof")           \
 	X(otlp, ", ", "otlp")             \
+	X(perfetto, ", ", "perfetto")     \
 	X(folded, ", ", "folded-stacks")  \
 	X(flamegraph, ", ", "flamegraph") \
 	X(text, ", ", "text")             \

@@ -20,6 +20,7 @@ int trace_write_definition(struct trace_writer *w, const struct definition *d)
 	case DEFINITION_SYMBOLS: return trace_write_symbols(w, d->symbols.module, d->symbols.pc, d->symbols.list);
 	case DEFINITION_COUNT: return trace_write_count(w, d->count);
 	case DEFINITION_OLDER: return trace_write_older(w, d->older);
+	case DEFINITION_CALLED: return trace_write_called(w, d->called);
 	}
 	return 0;
 }

@@ -136,6 +136,13 @@ void def_older(struct buf *b, const struct older *o)
 	buf_varint(b, o->bytes);
 }
 
+void def_called(struct buf *b, const struct called *n)
+{
+	buf_varint(b, n->proc.n);
+	buf_varint(b, n->stack.n);
+	buf_varint(b, n->calls);
+}
+
 static uint32_t get_id(struct cursor *c)
 {
 	uint64_t v = cursor_varint(c);
@@ -265,6 +272,14 @@ static int get_older(struct cursor *c, struct def_scratch *s, struct catalog *to
 	return c->bad ? -EBADMSG : catalog_put_older(to, &o);
 }
 
+static int get_called(struct cursor *c, struct catalog *to)
+{
+	struct called n = { .proc.n = get_id(c) };
+	n.stack.n = get_id(c);
+	n.calls = cursor_varint(c);
+	return c->bad ? -EBADMSG : catalog_put_called(to, &n);
+}
+
 static int get_record(uint64_t kind, struct cursor *c, struct def_scratch *s, struct catalog *to)
 {
 	switch (kind) {
@@ -276,6 +291,7 @@ static int get_record(uint64_t kind, struct cursor *c, struct def_scratch *s, st
 	case DEF_SYMBOLS: return get_symbols(c, s, to);
 	case DEF_COUNT: return get_count(c, s, to);
 	case DEF_OLDER: return get_older(c, s, to);
+	case DEF_CALLED: return get_called(c, to);
 	default: return 0;
 	}
 }

@@ -21,6 +21,7 @@ enum def_kind {
 	DEF_SYMBOLS = 6,
 	DEF_COUNT = 7,
 	DEF_OLDER = 8,
+	DEF_CALLED = 9,
 };
 
 /* Bodies only; the caller writes kind and length. */
@@ -32,6 +33,7 @@ void def_stack(struct buf *b, const struct stack *s);
 void def_symbols(struct buf *b, struct module_id m, uint64_t pc, const struct symbols *s);
 void def_count(struct buf *b, const struct count *n);
 void def_older(struct buf *b, const struct older *o);
+void def_called(struct buf *b, const struct called *n);
 
 struct def_scratch; /* room for the texts and frames of one record */
 struct def_scratch *def_scratch_new(void);

@@ -319,6 +319,7 @@ static int repeat_meta(struct trace_writer *w)
 	const char *key, *value;
 	const struct count *n;
 	const struct older *o;
+	const struct called *called;
 	int rc = 0;
 	for (size_t i = 0; !rc && catalog_next_meta(w->account, &i, &key, &value);) {
 		def_meta(&w->body, key, value);
@@ -331,6 +332,11 @@ static int repeat_meta(struct trace_writer *w)
 	for (size_t i = 0; !rc && (o = catalog_next_older(w->account, &i));) {
 		def_older(&w->body, o);
 		rc = put_record(w, DEF_OLDER);
+	}
+	for (size_t i = 0; !rc && (called = catalog_next_called(w->account, &i));) {
+		rc = use_stack(w, called->stack);
+		def_called(&w->body, called);
+		rc = rc ?: put_record(w, DEF_CALLED);
 	}
 	return rc;
 }
@@ -421,6 +427,19 @@ int trace_write_older(struct trace_writer *w, const struct older *o)
 		return rc;
 	def_older(&w->body, o);
 	return put_record(w, DEF_OLDER);
+}
+
+int trace_write_called(struct trace_writer *w, const struct called *n)
+{
+	const struct called *told = catalog_called(w->account, n->stack);
+	if (told && told->calls == n->calls)
+		return 0;
+	int rc = catalog_put_called(w->account, n);
+	rc = rc ?: use_stack(w, n->stack);
+	if (rc)
+		return rc;
+	def_called(&w->body, n);
+	return put_record(w, DEF_CALLED);
 }
 
 int trace_write_event(struct trace_writer *w, const struct event *e)

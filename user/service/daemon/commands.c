@@ -81,14 +81,25 @@ static void add_error(struct buf *out, const struct continuous_process *p)
 	buf_addf(out, " %5s ", text);
 }
 
+static void add_identity(struct buf *out, const char *attributes)
+{
+	struct attribute a;
+	for (size_t at = 0; attributes_next(attributes, &at, &a);) {
+		buf_addf(out, "  ");
+		text_clean(out, a.name, SIZE_MAX);
+		buf_u8(out, '=');
+		text_clean(out, a.value, SIZE_MAX);
+	}
+}
+
 static void add_processes(const struct commands *c, struct listed *l, struct buf *out)
 {
 	continuous_each(*c->recording, list, l);
 	if (!l->list_cnt)
 		return;
 	qsort(l->list, l->list_cnt, sizeof(l->list[0]), largest_first);
-	buf_addf(out, "\n%8s  %-15s %12s %5s %12s %10s %8s  %s\n", "PID", "NAME", "LIVE", "ERR", "PER SECOND", "SAMPLES", "LOST",
-		 "BEGAN");
+	buf_addf(out, "\n%8s  %-15s %12s %5s %12s %10s %8s  %-23s %s\n", "PID", "NAME", "LIVE", "ERR", "PER SECOND", "SAMPLES",
+		 "LOST", "BEGAN", "IDENTITY");
 	for (size_t i = 0; i < l->list_cnt && i < LISTED; i++) {
 		const struct continuous_process *p = &l->list[i];
 		struct buf name = { 0 };
@@ -99,6 +110,7 @@ static void add_processes(const struct commands *c, struct listed *l, struct buf
 		add_bytes(out, "", p->rate);
 		buf_addf(out, " %10llu %8llu  ", (unsigned long long)p->events, (unsigned long long)p->lost);
 		text_moment(out, p->start_ns);
+		add_identity(out, p->attributes);
 		buf_u8(out, '\n');
 		buf_free(&name);
 	}
@@ -116,6 +128,15 @@ static void add_store(const struct commands *c, struct buf *out)
 	buf_addf(out, "profiles   %llu written, %llu failed, %llu old ones removed, %llu processes too short-lived for one%s%s\n",
 		 (unsigned long long)n->written, (unsigned long long)n->failed, (unsigned long long)n->removed,
 		 (unsigned long long)n->too_short, n->last_error[0] ? "; last failure: " : "", n->last_error);
+}
+
+static void add_push(const struct commands *c, struct buf *out)
+{
+	if (!c->push)
+		return;
+	buf_adds(out, "push       ");
+	push_text(c->push, out);
+	buf_u8(out, '\n');
 }
 
 static void add_liveness(const struct commands *c, struct buf *out)
@@ -207,6 +228,8 @@ static void status(const struct commands *c, struct client *from, uid_t uid, boo
 	if (s.interval != s.interval_wanted)
 		buf_addf(&out, " instead of %llu%s", (unsigned long long)s.interval_wanted,
 			 s.cause ? "" : ", which comes back step by step");
+	if (s.no_frees)
+		buf_adds(&out, "; frees are not recorded");
 	buf_addf(&out, "\nprocesses  %zu traced; so far ", s.on ? s.processes : 0);
 	add_ended(&s, &out);
 	add_probes(&s, &out);
@@ -216,6 +239,7 @@ static void status(const struct commands *c, struct client *from, uid_t uid, boo
 	add_liveness(c, &out);
 	add_use(&s, &out);
 	add_store(c, &out);
+	add_push(c, &out);
 	add_log(&out);
 	buf_addf(&out, "rights     %s\n", c->fence);
 	if (c->http_address)

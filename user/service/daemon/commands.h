@@ -5,11 +5,13 @@
 
 #include "daemon/profile_store.h"
 #include "daemon/server.h"
+#include "push/push.h"
 
 struct commands {
 	struct continuous **recording; /* where the current one is: replaced on reload */
 	struct profile_store **store;  /* points to NULL: no profiles are written */
 	const char *http_address;      /* NULL: none */
+	const struct push *push;       /* NULL: none */
 	const char *fence;             /* how this process is kept from changing files */
 	bool stop;                     /* set by `ctl stop` */
 	uint64_t begun_ns;

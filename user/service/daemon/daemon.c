@@ -25,6 +25,7 @@
 #include "daemon/http_adapter.h"
 #include "daemon/notify.h"
 #include "http/http.h"
+#include "push/credentials.h"
 #include "push/push.h"
 
 #define PRIORITY (-15)
@@ -43,6 +44,7 @@ struct daemon {
 	struct http_listener listener;
 	struct http *http;
 	struct push *push;
+	struct push_credentials credentials;
 	struct http_adapter adapter;
 	struct http_source source;
 	struct commands commands;
@@ -139,17 +141,19 @@ static void close_recording(struct daemon *d)
 
 static int open_http_adapter(struct daemon *d, struct err *err)
 {
-	struct push_options push = { .url = d->o.push, .every = d->o.push_every, .tenant = d->o.push_tenant };
+	struct push_options push = d->o.push;
 	struct http_options http = { .listen = d->o.listen, .insecure = d->o.listen_insecure };
 	d->commands.http_address = NULL;
 	d->adapter = (struct http_adapter){ .recording = &d->recording, .store = (const struct profile_store *const *)&d->store };
 	d->source = http_adapter_source(&d->adapter);
+	push.credentials = &d->credentials;
 	if (push.url && !(d->push = push_open(&push, &d->source, err)))
 		return -err->code;
 	if (d->push) {
 		http.metrics = push_metrics;
 		http.metrics_ctx = d->push;
 	}
+	d->commands.push = d->push;
 	if (http.listen && !(d->http = http_open(&http, &d->listener, &d->source, err)))
 		return -err->code;
 	if (d->http)
@@ -160,6 +164,7 @@ static int open_http_adapter(struct daemon *d, struct err *err)
 static void close_http_adapter(struct daemon *d)
 {
 	d->commands.http_address = NULL;
+	d->commands.push = NULL;
 	http_close(d->http);
 	push_close(d->push);
 	http_adapter_free(&d->adapter);
@@ -181,16 +186,28 @@ static bool take_signals(struct daemon *d)
 	return end;
 }
 
+/* The options as they would be after a reload. */
+static int read_again(const struct daemon *d, struct daemon_options *out, struct err *err)
+{
+	struct push_credentials credentials;
+	*out = d->o;
+	int rc = d->o.reload ? d->o.reload(d->o.reload_ctx, out, err) : 0;
+	if (!rc)
+		rc = push_credentials_read(&out->push, &credentials, err);
+	if (!rc)
+		push_credentials_free(&credentials);
+	return rc;
+}
+
 /*
  * True if the signal is to be forwarded to the collector. On SIGHUP, the new options are checked here because only this process
  * may read the configuration file; if they are invalid, the collector is not disturbed.
  */
 static bool forwards_signal(void *ctx, int signal)
 {
-	struct daemon *d = ctx;
 	struct daemon_options o;
 	struct err why = { 0 };
-	if (signal != SIGHUP || !d->o.reload || !d->o.reload(d->o.reload_ctx, &o, &why))
+	if (signal != SIGHUP || !read_again(ctx, &o, &why))
 		return true;
 	log_err("options unchanged: %s", why.text);
 	return false;
@@ -329,6 +346,8 @@ static const char *fence_text(const struct daemon *d)
 static int open_all(struct daemon *d, struct err *err)
 {
 	struct http_options http = { .listen = d->o.listen, .insecure = d->o.listen_insecure };
+	if (push_credentials_read(&d->o.push, &d->credentials, err))
+		return -1;
 	if (http.listen && http_listen(&http, &d->listener, err))
 		return -1;
 	d->recording = open_recording(d, err);
@@ -365,6 +384,7 @@ static int live(struct daemon *d, struct err *err)
 {
 	int status = live_once(d, err);
 	http_unlisten(&d->listener);
+	push_credentials_free(&d->credentials);
 	if (d->profiles >= 0)
 		close(d->profiles);
 	d->profiles = -1;

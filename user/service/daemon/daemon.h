@@ -7,6 +7,7 @@
 #define ALYS_DAEMON_H
 
 #include "monitor/continuous.h"
+#include "push/destination.h"
 
 struct daemon_options {
 	struct continuous_options watch;
@@ -20,9 +21,7 @@ struct daemon_options {
 	uint64_t keep_size;
 	const char *listen; /* as in struct http_options; NULL: no HTTP */
 	bool listen_insecure;
-	const char *push; /* URL; NULL = none */
-	double push_every;
-	const char *push_tenant;
+	struct push_options push; /* without credentials */
 	/* Parses the options again into `out`, for SIGHUP; NULL: they cannot change. */
 	int (*reload)(void *ctx, struct daemon_options *out, struct err *err);
 	void *reload_ctx;
@@ -33,12 +32,12 @@ struct daemon_options {
 		.watch = {                                                                         \
 			.record = {                                                                \
 				.backtrace = 3 /* full */, .backtrace_limit = 256, .walk = 2,      \
-				.ring_sz = 8u << 20, .interval = 512u << 10,                       \
+				.ring_sz = 8u << 20, .interval = 512u << 10, .max_overhead = OVERHEAD_UNSET, \
 			},                                                                         \
 			.max_memory = 256u << 20, .idle_stacks = 600,                                                  \
 		},                                                                                 \
 		.every = 60, .keep = 1000, .keep_age = 7 * 86400.0, .keep_size = 1ull << 30,       \
-		.push_every = 15, \
+		.push.every = 15, \
 	}
 
 /* Default path of the control socket. */

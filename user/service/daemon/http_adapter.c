@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
-#include "catalog/attributes.h"
 
 struct http_mark {
 	struct heap_mark *of;
@@ -31,18 +30,12 @@ struct each {
 	uint64_t now_ns, asleep_ns;
 };
 
-static void take_attribute(const struct continuous_process *p, const char *name, char *out, size_t cap)
-{
-	struct attribute a;
-	attributes_get(p->attributes, name, &a);
-	memcpy(out, a.value, strnlen(a.value, cap - 1));
-}
-
 static int give_process(void *ctx, const struct continuous_process *p)
 {
 	const struct each *e = ctx;
 	struct http_process out = {
 		.pid = p->tgid,
+		.attributes = p->attributes,
 		.start_ns = p->start_ns + e->asleep_ns,
 		.live_bytes = p->live,
 		.live_error = p->live_error,
@@ -59,9 +52,6 @@ static int give_process(void *ctx, const struct continuous_process *p)
 	};
 	strncpy(out.comm, p->comm, sizeof(out.comm) - 1);
 	strncpy(out.exe, p->exe, sizeof(out.exe) - 1);
-	take_attribute(p, "service.name", out.service, sizeof(out.service));
-	take_attribute(p, "container.id", out.container_id, sizeof(out.container_id));
-	take_attribute(p, "k8s.pod.uid", out.pod_uid, sizeof(out.pod_uid));
 	return e->fn(e->ctx, &out);
 }
 
@@ -100,15 +90,19 @@ static void on_profile(void *ctx, int rc, struct buf *out, const struct err *err
 
 static int profile(void *ctx, const struct http_profile_request *r, struct buf *out, struct err *err)
 {
-	static const char *const values[] = {
-		[HTTP_PROFILE_HEAP] = "inuse_space",
-		[HTTP_PROFILE_ALLOCS] = "alloc_space",
+	static const struct {
+		const char *format, *value;
+	} kinds[] = {
+		[HTTP_PROFILE_HEAP] = { "pprof", "inuse_space" },
+		[HTTP_PROFILE_ALLOCS] = { "pprof", "alloc_space" },
+		[HTTP_PROFILE_REPORT] = { "html", NULL },
+		[HTTP_PROFILE_OTLP] = { "otlp", NULL },
 	};
 	const struct http_adapter *f = ctx;
 	struct question *q = calloc(1, sizeof(*q));
 	struct profile_request ask = {
-		.format = r->what == HTTP_PROFILE_REPORT ? "html" : "pprof",
-		.value = r->what == HTTP_PROFILE_REPORT ? NULL : values[r->what],
+		.format = kinds[r->what].format,
+		.value = kinds[r->what].value,
 		.since = r->since ? r->since->of : NULL,
 		.moment = !r->since,
 		.rows_max = r->samples_max,
@@ -215,6 +209,7 @@ static int status(void *ctx, struct http_status *out)
 		.memory_max = s.memory_max,
 		.overhead = s.overhead / 100,
 		.windowed = s.windowed,
+		.no_frees = s.no_frees,
 		.covered = s.windows.covered,
 		.windows = s.windows.windows,
 		.spent = s.windows.spent,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "catalog/attributes.h"
 #include "http/exchange.h"
 #include "http/process_list.h"
 
@@ -78,6 +79,8 @@ static void put_daemon(const struct http_status *st, struct buf *out)
 		(double)st->interval);
 	put_one(out, "alys_sample_interval_wanted_bytes", "gauge",
 		"Bytes between samples as asked for; less than in force when a limit was reached.", (double)st->interval_wanted);
+	put_one(out, "alys_frees_recorded", "gauge",
+		"1, or 0 with --profile allocations: what is in use is then known of collected heaps only.", !st->no_frees);
 	put_one(out, "alys_targets", "gauge", "Processes traced now.", (double)st->processes);
 	put_one(out, "alys_targets_exited_total", "counter", "Traced processes that are gone.", (double)st->exited);
 	put_one(out, "alys_probed_files", "gauge", "Files with probes in them.", (double)st->files);
@@ -209,6 +212,28 @@ static void put_processes(const struct process_list *r, struct buf *out)
 	}
 }
 
+/* As an info metric, so that a label more does not make more series: join it on pid. */
+static void put_identities(const struct process_list *r, struct buf *out)
+{
+	put_head(out, "alys_target_info", "gauge",
+		 "What a traced process is known by: service, container, pod, unit and labels.");
+	for (size_t i = 0; i < r->at_cnt && i < METRICS_PROCESSES; i++) {
+		const struct process_list_entry *e = &r->at[i];
+		struct attribute a;
+		buf_addf(out, "alys_target_info{pid=\"%u\",comm=\"", e->pid);
+		put_label(out, e->comm);
+		buf_adds(out, "\",exe=\"");
+		put_label(out, e->exe);
+		buf_adds(out, "\",service_name=\"");
+		put_label(out, attributes_get(e->attributes, "service.name", &a) ? a.value : e->comm);
+		for (size_t at = 0; e->attributes && attributes_next_label(e->attributes, &at, &a);) {
+			buf_addf(out, "\",%s=\"", a.name);
+			put_label(out, a.value);
+		}
+		buf_adds(out, "\"} 1\n");
+	}
+}
+
 int metrics_write(struct http *h, uint32_t pid, struct buf *out)
 {
 	struct http_status st = { 0 };
@@ -226,8 +251,10 @@ int metrics_write(struct http *h, uint32_t pid, struct buf *out)
 		if (h->metrics)
 			h->metrics(h->metrics_ctx, out);
 	}
-	if (!rc)
+	if (!rc) {
 		put_processes(&r, out);
+		put_identities(&r, out);
+	}
 	process_list_free(&r);
 	return rc;
 }

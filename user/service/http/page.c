@@ -143,6 +143,8 @@ static void put_state(const struct http_status *st, const struct process_list *r
 	} else {
 		buf_adds(out, "every allocation");
 	}
+	if (st->no_frees)
+		buf_adds(out, "; frees are not recorded");
 	buf_addf(out, "; %.1f s of CPU, ", st->cpu_seconds);
 	text_bytes(out, (double)(st->memory + st->memory_kernel));
 	buf_adds(out, " of at most ");

@@ -47,6 +47,7 @@ static int add(void *ctx, const struct http_process *p)
 	e->lost = p->lost;
 	if (p->lost_by)
 		strncpy(e->lost_by, p->lost_by, sizeof(e->lost_by) - 1);
+	e->attributes = p->attributes && *p->attributes ? strdup(p->attributes) : NULL;
 	copy_history(e, p);
 	e->history_step_s = sane(p->history_step_s);
 	e->resident_bytes = sane(p->resident_bytes);
@@ -104,6 +105,8 @@ int process_list_read(struct process_list *r, const struct http_source *s)
 
 void process_list_free(struct process_list *r)
 {
+	for (size_t i = 0; i < r->at_cnt; i++)
+		free(r->at[i].attributes);
 	free(r->at);
 	*r = (struct process_list){ 0 };
 }

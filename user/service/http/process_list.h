@@ -12,6 +12,7 @@
 struct process_list_entry {
 	uint32_t pid;
 	char comm[17], exe[257];
+	char *attributes; /* NULL = none */
 	double live_bytes, live_error, live_below, alloc_rate;
 	uint64_t recorded, lost;
 	char lost_by[160];

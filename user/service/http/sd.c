@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "catalog/attributes.h"
 #include "http/exchange.h"
 
 struct sd {
@@ -10,10 +11,8 @@ struct sd {
 	const char *host, *between;
 };
 
-static void put_known(struct buf *out, const char *label, const char *value)
+static void put_label(struct buf *out, const char *label, const char *value)
 {
-	if (!*value)
-		return;
 	buf_addf(out, ",\"%s\":", label);
 	text_json(out, value);
 }
@@ -23,16 +22,16 @@ static int put_process(void *ctx, const struct http_process *p)
 {
 	struct sd *sd = ctx;
 	char comm[sizeof(p->comm) + 1] = "", exe[sizeof(p->exe) + 1] = "";
+	struct attribute a;
 	memcpy(comm, p->comm, sizeof(p->comm));
 	memcpy(exe, p->exe, sizeof(p->exe));
 	buf_addf(sd->out, "%s\n{\"targets\":[", sd->between);
 	text_json(sd->out, sd->host);
 	buf_adds(sd->out, "],\"labels\":{\"service_name\":");
-	text_json(sd->out, *p->service ? p->service : comm);
-	put_known(sd->out, "container_id", p->container_id);
-	put_known(sd->out, "pod_uid", p->pod_uid);
-	buf_adds(sd->out, ",\"exe\":");
-	text_json(sd->out, exe);
+	text_json(sd->out, attributes_get(p->attributes, "service.name", &a) ? a.value : comm);
+	for (size_t at = 0; p->attributes && attributes_next_label(p->attributes, &at, &a);)
+		put_label(sd->out, a.name, a.value);
+	put_label(sd->out, "exe", exe);
 	buf_addf(sd->out, ",\"pid\":\"%u\",\"__param_pid\":\"%u\"}}", p->pid, p->pid);
 	sd->between = ",";
 	return 0;

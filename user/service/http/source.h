@@ -26,10 +26,10 @@ struct http_process {
 	uint32_t pid;  /* as the machine's first pid namespace counts */
 	char comm[16]; /* any bytes: http cleans them */
 	char exe[256];
-	char service[64], container_id[65], pod_uid[37]; /* "" = unknown; any bytes, as above */
-	uint64_t start_ns;                               /* CLOCK_BOOTTIME of the process' start: with pid its identity */
-	double live_bytes;                               /* estimated when sampled */
-	double live_error;                               /* standard error */
+	const char *attributes;  /* catalog/attributes.h; NULL = none */
+	uint64_t start_ns;       /* CLOCK_BOOTTIME of the process' start: with pid its identity */
+	double live_bytes;       /* estimated when sampled */
+	double live_error;       /* standard error */
 	double live_below;       /* nothing was sampled: it is below this with 95 % confidence; 0 = something was */
 	double alloc_rate;       /* bytes allocated per second, over the last seconds */
 	const char *lost_by;     /* stages with losses: "ring-full 3, unreadable 2"; NULL = unknown */
@@ -45,6 +45,7 @@ enum http_profile {
 	HTTP_PROFILE_HEAP,   /* gzipped pprof, default_sample_type inuse_space */
 	HTTP_PROFILE_ALLOCS, /* the same with alloc_space */
 	HTTP_PROFILE_REPORT, /* the HTML report */
+	HTTP_PROFILE_OTLP,   /* OTLP ProfilesData with the process' identity */
 };
 
 /* The allocations of one process, or of all, up to a moment: the baseline of a later profile. */
@@ -89,6 +90,7 @@ struct http_status {
 	bool ready;                 /* has finished starting: /-/ready */
 	uint64_t interval;          /* current sampling interval, 0 = every call */
 	uint64_t interval_wanted;   /* as requested: smaller, if a limit made the daemon sample less */
+	bool no_frees;              /* what is in use is known of collected heaps only */
 	uint64_t processes, exited; /* traced now; traced and gone */
 	uint64_t files;             /* probed files */
 	double cpu_seconds;         /* user and system, all processes of the daemon */

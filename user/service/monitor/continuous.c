@@ -234,7 +234,6 @@ static void set_record(struct continuous *c)
 	const struct select *s = &c->o->select;
 	c->record = c->o->record;
 	c->record.no_free_stacks = true;
-	c->record.max_overhead = c->o->max_overhead;
 	c->record.live = true;
 	c->record.memory = c->o->max_memory;
 	c->record.ring_sz = probe_ring_share(c->o->max_memory, (uint32_t)c->o->record.ring_sz);
@@ -335,9 +334,9 @@ struct continuous *continuous_new(const struct continuous_options *o, const stru
 	c->o = o;
 	c->ops = *ops;
 	c->begun_ns = now_ns();
-	c->limits = (struct limits){ .memory_max = o->max_memory, .overhead_max = o->max_overhead };
-	limits_set_interval(&c->limits, o->record.interval);
 	set_record(c);
+	c->limits = (struct limits){ .memory_max = o->max_memory, .overhead_max = record_overhead(&c->record) };
+	limits_set_interval(&c->limits, o->record.interval);
 	int rc = note_begins(c, err) || select_check(&o->select, err) || open_modules(c, err);
 	if (!rc) {
 		/* The memory for loading the BPF programs is returned to the kernel before the footprint is measured. */
@@ -727,6 +726,7 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 		.interval = live_interval(l),
 		.interval_wanted = c->limits.interval_wanted,
 		.cause = cause_of(c),
+		.no_frees = c->record.no_frees,
 		.processes = target_count(l->h.targets),
 		.files = attach_files(l->attach),
 		.examined = attach_facts(l->attach)->examined,

@@ -54,6 +54,7 @@ struct continuous_status {
 	uint64_t memory_kernel, memory_set_by; /* the kernel's part; reserved for profiles */
 	double overhead;                       /* percent of all CPUs: probes and ourselves */
 	uint64_t refused_stacks, refused_processes, thinned, workers_failed, unseen;
+	bool no_frees; /* --profile allocations: what is in use is known of collected heaps only */
 	bool windowed; /* with --max-overhead, where the kernel allows it */
 	struct windows_facts windows;
 	size_t waiting;            /* profiles waiting for symbols */
@@ -64,7 +65,6 @@ struct continuous_options {
 	struct record_options record; /* used fields: pids, follow, interval, allocators, ring_sz ... */
 	struct select select;
 	uint64_t max_memory;
-	double max_overhead;
 	double idle_stacks; /* seconds; see heap_forget_idle */
 	struct skip skip;   /* leaf frames that profiles do not show */
 };

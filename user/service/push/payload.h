@@ -6,13 +6,14 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-
-enum push_kind { PUSH_PYROSCOPE, PUSH_PARCA };
+#include "catalog/attributes.h"
+#include "push/backend.h"
 
 /* Whose profile; texts are truncated, not cleaned. */
 struct payload_who {
 	uint32_t pid;
 	char comm[17];
+	char attributes[ATTRIBUTES_MAX]; /* catalog/attributes.h */
 };
 
 struct payload {
@@ -20,8 +21,11 @@ struct payload {
 	struct buf body;
 };
 
-/* One series with the labels of `who`: JSON for Pyroscope, a gRPC message for Parca. NULL when out of memory. */
-struct payload *payload_new(enum push_kind kind, const struct payload_who *who, const struct buf *pprof);
+/*
+ * One series with the labels of `who`: JSON for Pyroscope, a gRPC message for Parca. For OTLP `profile` has the identity
+ * already, and is compressed. NULL when out of memory.
+ */
+struct payload *payload_new(enum push_kind kind, const struct payload_who *who, const struct buf *profile);
 void payload_free(struct payload *p);
 
 #endif

@@ -5,18 +5,18 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "http/deferred.h"
 #include "http/process_list.h"
 #include "push/sender.h"
 
 #define EVERY_STANDARD 15.0
-/* Pyroscope's limit for one profile. */
-#define SAMPLES_MAX 16000
 /* Profiles are sent for this many processes, those with most live bytes. */
 #define FOLLOWED_MAX 64
 
@@ -35,7 +35,7 @@ struct followed {
 
 struct push {
 	const struct http_source *source;
-	enum push_kind kind;
+	const struct push_backend *backend;
 	struct sender *sender;
 	int timer_fd;
 	struct followed followed[HTTP_MARKS];
@@ -58,9 +58,9 @@ static void push_put(struct push *p)
 	free(p);
 }
 
-static void send_profile(struct push *p, const struct payload_who *who, int rc, const struct buf *pprof)
+static void send_profile(struct push *p, const struct payload_who *who, int rc, const struct buf *profile)
 {
-	struct payload *payload = rc || pprof->failed ? NULL : payload_new(p->kind, who, pprof);
+	struct payload *payload = rc || profile->failed ? NULL : payload_new(p->backend->kind, who, profile);
 	if (payload)
 		sender_offer(p->sender, payload);
 	else if (rc != -ENOENT) /* -ENOENT: the process has exited, which is no failure */
@@ -101,7 +101,7 @@ static void ask(struct push *p, const struct payload_who *who, struct http_mark 
 {
 	struct order *o = calloc(1, sizeof(*o));
 	struct http_profile_request r = {
-		.what = HTTP_PROFILE_ALLOCS, .pid = who->pid, .since = since, .samples_max = SAMPLES_MAX
+		.what = p->backend->profile, .pid = who->pid, .since = since, .samples_max = p->backend->samples_max
 	};
 	struct buf out = { 0 };
 	struct err err = { 0 };
@@ -142,7 +142,9 @@ static void follow(struct push *p, const struct process_list_entry *e)
 	struct payload_who who = { .pid = e->pid };
 	struct http_mark *now;
 	memcpy(who.comm, e->comm, sizeof(who.comm));
-	if (p->kind == PUSH_PARCA) {
+	if (e->attributes)
+		snprintf(who.attributes, sizeof(who.attributes), "%s", e->attributes);
+	if (p->backend->whole) {
 		ask(p, &who, NULL);
 		return;
 	}
@@ -206,7 +208,6 @@ static int open_timer(struct push *p, double every, struct err *err)
 struct push *push_open(const struct push_options *o, const struct http_source *source, struct err *err)
 {
 	struct push *p = calloc(1, sizeof(*p));
-	struct push_options plain = *o;
 	if (!p) {
 		err_set(err, ENOMEM, "out of memory");
 		return NULL;
@@ -215,16 +216,13 @@ struct push *push_open(const struct push_options *o, const struct http_source *s
 	p->source = source;
 	p->refs = 1;
 	pthread_mutex_init(&p->lock, NULL);
-	if (!strncmp(o->url, "parca+", 6)) {
-		p->kind = PUSH_PARCA;
-		plain.url += 6;
-	}
 	if (!open_timer(p, o->every > 0 ? o->every : EVERY_STANDARD, err))
-		p->sender = sender_new(p->kind, &plain, err);
+		p->sender = sender_new(o, err);
 	if (!p->sender) {
 		push_put(p);
 		return NULL;
 	}
+	p->backend = sender_backend(p->sender);
 	return p;
 }
 
@@ -253,8 +251,27 @@ void push_metrics(void *push, struct buf *out)
 		 "alys_push_dropped_total{reason=\"refused\"} %" PRIu64 "\n"
 		 "alys_push_dropped_total{reason=\"not-made\"} %" PRIu64 "\n",
 		 n.overflowed, n.refused, n.failed);
+	put_metric(out, "alys_push_rejected_profiles_total", "counter",
+		   "OTLP profiles refused in requests that the server took otherwise.", n.rejected);
+	put_metric(out, "alys_push_failing", "gauge",
+		   "Whether the last attempt failed, or succeeded in part; `ctl status` says why.", *n.trouble != 0);
 	put_metric(out, "alys_push_waiting", "gauge", "Profiles that wait for the server.", waiting);
 	put_metric(out, "alys_push_waiting_bytes", "gauge", "Memory of those.", bytes);
+}
+
+void push_text(const struct push *p, struct buf *out)
+{
+	struct push_counts n;
+	size_t waiting, bytes;
+	sender_counts(p->sender, &n, &waiting, &bytes);
+	buf_addf(out, "%" PRIu64 " sent to %s, %zu wait (", n.sent, p->backend->name, waiting);
+	text_bytes(out, (double)bytes);
+	buf_addf(out, "), %" PRIu64 " retries, dropped: queue full %" PRIu64 ", refused %" PRIu64 ", not made %" PRIu64,
+		 n.retries, n.overflowed, n.refused, n.failed);
+	if (n.rejected)
+		buf_addf(out, "; %" PRIu64 " profiles rejected of those sent", n.rejected);
+	if (*n.trouble)
+		buf_addf(out, "; at last: %s", n.trouble);
 }
 
 void push_close(struct push *p)

@@ -4,34 +4,35 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "base/text.h"
-#include "push/curl.h"
+#include "push/credentials.h"
+#include "push/transfer.h"
 
 #define QUEUE_STANDARD (32u << 20)
 #define PAUSE_MIN_MS 1000
 #define PAUSE_MAX_MS 60000
 #define SHUTDOWN_MS 1000
-/* How much of a server's error message is kept. */
-#define ANSWER_MAX 200
+/* Failures that are told apart. One is logged again if it has not occurred for so long. */
+#define TOLD_MAX 8
+#define TOLD_MS 600000
 
 struct sender {
 	size_t queue_max;
-	const struct curl_calls *lib;
-	CURL *curl;
-	struct curl_slist *headers;
-	enum push_kind kind;
-	char answer[ANSWER_MAX + 1];
-	size_t answer_len;
-	long grpc_status; /* of the response, -1 = none */
+	struct transfer *transfer;
+	const struct push_credentials *credentials;
+	struct response answer;
+	struct told {
+		long cause; /* 0 = unused */
+		uint64_t seen_ms;
+	} told[TOLD_MAX];
 	pthread_t thread;
 
 	pthread_mutex_t lock; /* for the fields below */
@@ -41,8 +42,6 @@ struct sender {
 	struct push_counts counts;
 	bool ending;
 	uint64_t until_ms; /* deadline if ending */
-	int sock;          /* the connection, -1 = none */
-	bool complained;
 };
 
 static uint64_t now_ms(void)
@@ -113,163 +112,84 @@ void sender_counts(struct sender *s, struct push_counts *out, size_t *waiting, s
 
 /* --- one POST ---------------------------------------------------------------------------------- */
 
-static size_t on_answer(char *data, size_t one, size_t n, void *ctx)
-{
-	struct sender *s = ctx;
-	size_t left = ANSWER_MAX - s->answer_len, some = n < left ? n : left;
-	(void)one;
-	memcpy(s->answer + s->answer_len, data, some);
-	s->answer_len += some;
-	s->answer[s->answer_len] = 0;
-	return n;
-}
-
-/* gRPC reports its status in headers or trailers; libcurl passes both here, with the line end. */
-static size_t on_header(char *data, size_t one, size_t n, void *ctx)
-{
-	static const char status[] = "grpc-status:", message[] = "grpc-message:";
-	struct sender *s = ctx;
-	char line[ANSWER_MAX] = "";
-	memcpy(line, data, n < sizeof(line) ? n : sizeof(line) - 1);
-	line[strcspn(line, "\r\n")] = 0;
-	if (!strncasecmp(line, status, sizeof(status) - 1)) {
-		s->grpc_status = strtol(line + sizeof(status) - 1, NULL, 10);
-	} else if (!strncasecmp(line, message, sizeof(message) - 1)) {
-		char *text = line + sizeof(message) - 1;
-		text += strspn(text, " ");
-		s->answer_len = 0;
-		on_answer(text, one, strlen(text), ctx);
-	}
-	return n;
-}
-
 /* Aborts the transfer once the deadline has passed. */
-static int on_progress(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+static bool is_over(void *ctx)
 {
 	struct sender *s = ctx;
-	(void)a, (void)b, (void)c, (void)d;
 	pthread_mutex_lock(&s->lock);
 	bool over = s->ending && now_ms() > s->until_ms;
 	pthread_mutex_unlock(&s->lock);
 	return over;
 }
 
-/* libcurl calls on_progress only once a second. Knowing the socket, cut_off can abort sooner. */
-static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *to)
+/*
+ * By time, not by success: a server may take the profiles of one process and refuse those of another, for ever. The place
+ * of the failure that is longest ago is used for a new one.
+ */
+static bool is_news(struct sender *s, long cause)
 {
-	struct sender *s = ctx;
-	(void)purpose;
-	int fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
-	pthread_mutex_lock(&s->lock);
-	s->sock = fd;
-	pthread_mutex_unlock(&s->lock);
-	return fd;
+	struct told *place = s->told;
+	uint64_t now = now_ms();
+	for (struct told *t = s->told; t < s->told + TOLD_MAX; t++) {
+		if (t->cause == cause) {
+			place = t;
+			break;
+		}
+		if (t->seen_ms < place->seen_ms)
+			place = t;
+	}
+	bool known = place->cause == cause && now - place->seen_ms < TOLD_MS;
+	*place = (struct told){ cause, now };
+	return !known;
 }
 
-/* Under the lock, so that cut_off cannot hit another descriptor that reuses the number. */
-static int close_socket(void *ctx, curl_socket_t fd)
+/* At a whole UTF-8 character. */
+static void shorten(struct buf *text, size_t most)
 {
-	struct sender *s = ctx;
-	pthread_mutex_lock(&s->lock);
-	if (s->sock == fd)
-		s->sock = -1;
-	int rc = close(fd);
-	pthread_mutex_unlock(&s->lock);
-	return rc;
+	if (text->len <= most)
+		return;
+	text->len = most;
+	while (text->len && (text->data[text->len] & 0xc0) == 0x80)
+		text->len--;
 }
 
-static void cut_off(struct sender *s)
+/* What is wrong, without secrets and control characters. */
+static void describe(const struct sender *s, const struct response *a, enum outcome how, struct buf *out)
 {
-	pthread_mutex_lock(&s->lock);
-	if (s->sock >= 0)
-		shutdown(s->sock, SHUT_RDWR);
-	pthread_mutex_unlock(&s->lock);
+	struct buf text = { 0 }, open = { 0 };
+	response_text(a, transfer_backend(s->transfer), how, &text);
+	push_credentials_redact(s->credentials, buf_str(&text), &open);
+	text_clean(out, buf_str(&open), SIZE_MAX);
+	shorten(out, SENDER_TEXT_MAX);
+	buf_free(&text);
+	buf_free(&open);
 }
 
-enum outcome { SENT, REFUSED, AGAIN };
-
-/* Logged once per outage. */
-static void warn_once(struct sender *s, const char *what, const char *next)
+/* Logs each cause once while it lasts. */
+static void tell(struct sender *s, const struct response *a, enum outcome how)
 {
 	struct buf clean = { 0 };
-	if (s->complained)
+	long cause = response_cause(a, how);
+	if (how == AGAIN && is_over(s)) /* aborted by ourselves */
 		return;
-	s->complained = true;
-	text_clean(&clean, what, SIZE_MAX);
-	log_warn("--push: %s: %s", buf_str(&clean), next);
+	if (cause)
+		describe(s, a, how, &clean);
+	pthread_mutex_lock(&s->lock);
+	snprintf(s->counts.trouble, sizeof(s->counts.trouble), "%s", buf_str(&clean));
+	pthread_mutex_unlock(&s->lock);
+	if (cause && is_news(s, cause))
+		log_warn("--push: %s", buf_str(&clean));
 	buf_free(&clean);
 }
 
-/* -1 = not a gRPC server. Only the named codes are transient. */
-static enum outcome judge_grpc(long status)
+static enum outcome post(struct sender *s, const struct payload *p, uint64_t *pause_ms, uint64_t *rejected)
 {
-	enum { DEADLINE_EXCEEDED = 4, RESOURCE_EXHAUSTED = 8, ABORTED = 10, UNAVAILABLE = 14 };
-	if (!status)
-		return SENT;
-	bool later = status == DEADLINE_EXCEEDED || status == RESOURCE_EXHAUSTED || status == ABORTED || status == UNAVAILABLE;
-	return later ? AGAIN : REFUSED;
-}
-
-/* Web servers other than Pyroscope may answer any path with a page and status 200. */
-static bool is_page(struct sender *s)
-{
-	char *type = NULL;
-	s->lib->easy_getinfo(s->curl, CURLINFO_CONTENT_TYPE, &type);
-	return type && !strncasecmp(type, "text/html", 9);
-}
-
-static enum outcome judge(struct sender *s, long status)
-{
-	if (status == 429 || status == 408 || status >= 500)
-		return AGAIN;
-	if (status < 200 || status >= 300)
-		return REFUSED;
-	if (s->kind == PUSH_PARCA)
-		return judge_grpc(s->grpc_status);
-	return is_page(s) ? REFUSED : SENT;
-}
-
-static void tell(struct sender *s, enum outcome how, long status)
-{
-	char what[ANSWER_MAX + 96];
-	if (s->grpc_status >= 0)
-		snprintf(what, sizeof(what), "the server says gRPC %ld %s", s->grpc_status, s->answer);
-	else if (status >= 200 && status < 300)
-		snprintf(what, sizeof(what), "the server answers, but not as %s",
-			 s->kind == PUSH_PARCA ? "Parca (gRPC)" : "Pyroscope");
-	else
-		snprintf(what, sizeof(what), "the server says %ld %s", status, s->answer);
-	warn_once(s, what,
-		  how == AGAIN ? "profiles wait until it takes them"
-			       : "this profile is dropped, and so will be others that it refuses");
-}
-
-static enum outcome post(struct sender *s, const struct payload *p, uint64_t *pause_ms)
-{
-	curl_off_t wait = 0;
-	long status = 0;
-	s->answer_len = 0;
-	*s->answer = 0;
-	s->grpc_status = -1;
-	s->lib->easy_setopt(s->curl, CURLOPT_POSTFIELDS, (char *)p->body.data);
-	s->lib->easy_setopt(s->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)p->body.len);
-	CURLcode rc = s->lib->easy_perform(s->curl);
-	if (rc) {
-		warn_once(s, s->lib->easy_strerror(rc), "profiles wait until the server can be reached");
-		return AGAIN;
-	}
-	s->lib->easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
-	enum outcome how = judge(s, status);
-	if (how == SENT) {
-		s->complained = false;
-		return how;
-	}
-	if (how == AGAIN) {
-		s->lib->easy_getinfo(s->curl, CURLINFO_RETRY_AFTER, &wait);
-		if (wait > 0 && wait <= 300 && (uint64_t)wait * 1000 > *pause_ms)
-			*pause_ms = (uint64_t)wait * 1000;
-	}
-	tell(s, how, status);
+	struct response *a = &s->answer;
+	enum outcome how = transfer_post(s->transfer, &p->body, a);
+	tell(s, a, how);
+	*rejected = how == SENT ? a->rejected : 0;
+	if (how == AGAIN && a->wait_ms > *pause_ms)
+		*pause_ms = a->wait_ms;
 	return how;
 }
 
@@ -295,11 +215,12 @@ static void pause_for(struct sender *s, uint64_t ms)
 static void deliver(struct sender *s, struct payload *p, uint64_t *back_off)
 {
 	/* 25 % jitter, so that many daemons do not retry at the same time. */
-	uint64_t pause = *back_off * 3 / 4 + (uint64_t)random() % (*back_off / 2);
+	uint64_t rejected, pause = *back_off * 3 / 4 + (uint64_t)random() % (*back_off / 2);
 	pthread_mutex_unlock(&s->lock);
-	enum outcome how = post(s, p, &pause);
+	enum outcome how = post(s, p, &pause, &rejected);
 	pthread_mutex_lock(&s->lock);
 	if (how != AGAIN) {
+		s->counts.rejected += rejected;
 		s->counts.sent += how == SENT;
 		s->counts.refused += how == REFUSED;
 		forget(s, p);
@@ -342,82 +263,11 @@ static void sender_free(struct sender *s)
 	struct payload *p;
 	while ((p = take_oldest(s)))
 		payload_free(p);
-	s->lib->easy_cleanup(s->curl);
-	s->lib->slist_free_all(s->headers);
+	transfer_free(s->transfer);
+	response_free(&s->answer);
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
-}
-
-/* The message omits the URL, which may contain a password. */
-static int set_url(struct sender *s, const char *url, struct err *err)
-{
-	struct buf whole = { 0 };
-	size_t len = strlen(url);
-	while (len && url[len - 1] == '/')
-		len--;
-	buf_add(&whole, url, len);
-	buf_adds(&whole, s->kind == PUSH_PARCA ? "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw"
-					       : "/push.v1.PusherService/Push");
-	CURLU *parts = s->lib->url();
-	bool ok = parts && !whole.failed && (!strncmp(url, "http://", 7) || !strncmp(url, "https://", 8)) &&
-		  !strpbrk(url, "?#") && !s->lib->url_set(parts, CURLUPART_URL, url, 0);
-	if (ok)
-		s->lib->easy_setopt(s->curl, CURLOPT_URL, buf_str(&whole));
-	s->lib->url_cleanup(parts);
-	buf_free(&whole);
-	return ok ? 0 : err_set(err, EINVAL, "--push wants http://HOST:PORT of Pyroscope or parca+http://HOST:PORT");
-}
-
-static void set_headers(struct sender *s, const struct push_options *o)
-{
-	struct buf tenant = { 0 };
-	static const char *const of_kind[][2] = {
-		[PUSH_PYROSCOPE] = { "Content-Type: application/json", "Connect-Protocol-Version: 1" },
-		[PUSH_PARCA] = { "Content-Type: application/grpc", "TE: trailers" },
-	};
-	for (size_t i = 0; i < 2; i++)
-		s->headers = s->lib->slist_append(s->headers, of_kind[s->kind][i]);
-	s->headers = s->lib->slist_append(s->headers, "Expect:");
-	if (o->tenant) {
-		buf_addf(&tenant, "X-Scope-OrgID: %s", o->tenant);
-		s->headers = s->lib->slist_append(s->headers, buf_str(&tenant));
-	}
-	buf_free(&tenant);
-}
-
-static void set_transfer_options(struct sender *s)
-{
-	s->lib->easy_setopt(s->curl, CURLOPT_HTTPHEADER, s->headers);
-	s->lib->easy_setopt(s->curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	s->lib->easy_setopt(s->curl, CURLOPT_USERAGENT, "alys-bpf/" ALYS_VERSION);
-	s->lib->easy_setopt(s->curl, CURLOPT_NOSIGNAL, 1l);
-	s->lib->easy_setopt(s->curl, CURLOPT_CONNECTTIMEOUT_MS, 5000l);
-	s->lib->easy_setopt(s->curl, CURLOPT_TIMEOUT_MS, 30000l);
-	s->lib->easy_setopt(s->curl, CURLOPT_WRITEFUNCTION, on_answer);
-	s->lib->easy_setopt(s->curl, CURLOPT_WRITEDATA, s);
-	s->lib->easy_setopt(s->curl, CURLOPT_NOPROGRESS, 0l);
-	s->lib->easy_setopt(s->curl, CURLOPT_XFERINFOFUNCTION, on_progress);
-	s->lib->easy_setopt(s->curl, CURLOPT_XFERINFODATA, s);
-	s->lib->easy_setopt(s->curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-	s->lib->easy_setopt(s->curl, CURLOPT_OPENSOCKETDATA, s);
-	s->lib->easy_setopt(s->curl, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
-	s->lib->easy_setopt(s->curl, CURLOPT_CLOSESOCKETDATA, s);
-}
-
-/* gRPC requires HTTP/2, which is negotiated with TLS only; without TLS it must be assumed. */
-static int set_version(struct sender *s, const char *url, struct err *err)
-{
-	long version = !strncmp(url, "https:", 6) ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
-	if (s->kind != PUSH_PARCA)
-		return 0;
-	s->lib->easy_setopt(s->curl, CURLOPT_HEADERFUNCTION, on_header);
-	s->lib->easy_setopt(s->curl, CURLOPT_HEADERDATA, s);
-	/* libcurl 7.88 fails on the second transfer over such a connection, and does not close it. */
-	s->lib->easy_setopt(s->curl, CURLOPT_FORBID_REUSE, 1l);
-	if (!s->lib->easy_setopt(s->curl, CURLOPT_HTTP_VERSION, version))
-		return 0;
-	return err_set(err, ENOTSUP, "--push parca+ needs HTTP/2, which this machine's libcurl.so.4 was built without");
 }
 
 static int start(struct sender *s, struct err *err)
@@ -426,34 +276,32 @@ static int start(struct sender *s, struct err *err)
 	return rc ? err_set(err, rc, "no thread for --push: %s", strerror(rc)) : 0;
 }
 
-struct sender *sender_new(enum push_kind kind, const struct push_options *o, struct err *err)
+struct sender *sender_new(const struct push_options *o, struct err *err)
 {
 	pthread_condattr_t monotonic;
-	const struct curl_calls *lib = curl_load(err);
-	struct sender *s = lib ? calloc(1, sizeof(*s)) : NULL;
-	if (!lib)
-		return NULL;
-	if (!s || !(s->curl = lib->easy_init())) {
-		free(s);
+	struct sender *s = calloc(1, sizeof(*s));
+	if (!s) {
 		err_set(err, ENOMEM, "out of memory");
 		return NULL;
 	}
-	s->lib = lib;
-	s->kind = kind;
-	s->sock = -1;
+	s->credentials = o->credentials;
 	s->queue_max = o->queue_max ? o->queue_max : QUEUE_STANDARD;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->changed, &monotonic);
 	pthread_condattr_destroy(&monotonic);
-	set_headers(s, o);
-	set_transfer_options(s);
-	if (set_url(s, o->url, err) || set_version(s, o->url, err) || start(s, err)) {
+	s->transfer = transfer_new(o, is_over, s, err);
+	if (!s->transfer || start(s, err)) {
 		sender_free(s);
 		return NULL;
 	}
 	return s;
+}
+
+const struct push_backend *sender_backend(const struct sender *s)
+{
+	return transfer_backend(s->transfer);
 }
 
 void sender_end(struct sender *s)
@@ -467,7 +315,7 @@ void sender_end(struct sender *s)
 	pthread_mutex_unlock(&s->lock);
 	struct timespec until = { .tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000 };
 	if (pthread_clockjoin_np(s->thread, NULL, CLOCK_MONOTONIC, &until)) {
-		cut_off(s);
+		transfer_cut(s->transfer);
 		pthread_join(s->thread, NULL);
 	}
 	sender_free(s);

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/containers.md and dist/kubernetes/daemonset.yaml: what they ask for is enough, and doctor says what is missing."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from conftest import ALYS, TIMEOUT, alys, wait_until
+from sockets import free_port
+from web_driver import get
+
+ROOT = Path(__file__).resolve().parents[2]
+MANIFEST = ROOT / "dist/kubernetes/daemonset.yaml"
+CONTAINER, POD = "89abcdef01234567" * 4, "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
+
+
+@pytest.fixture(scope="module")
+def pod():
+    return yaml.safe_load(MANIFEST.read_text())["spec"]["template"]["spec"]
+
+
+def limited(names):
+    """The command's beginning for root with these capabilities only, as a container has them."""
+    caps = ",".join(["-all", *("+" + name.lower() for name in names)])
+    return ["setpriv", "--bounding-set", caps, "--inh-caps", "-all", "--no-new-privs"]
+
+
+def test_the_manifest_asks_for_what_the_service_has(pod):
+    unit = (ROOT / "dist/alys-bpf.service.in").read_text()
+    container = pod["containers"][0]
+    security = container["securityContext"]
+    assert {"CAP_" + name for name in security["capabilities"]["add"]} == set(re.search("CapabilityBoundingSet=(.*)", unit)[1].split())
+    assert security["capabilities"]["drop"] == ["ALL"] and not security["allowPrivilegeEscalation"]
+    assert pod["hostPID"] and "privileged" not in security
+    page = (ROOT / "docs/containers.md").read_text()
+    assert set(re.findall(r"--cap-add=(\w+)", page)) == set(security["capabilities"]["add"])
+    # Each volume is mounted, and each mount has a volume; $(NAME) in arguments is a variable of the container.
+    assert {v["name"] for v in pod["volumes"]} == {m["name"] for m in container["volumeMounts"]}
+    assert set(re.findall(r"\$\((\w+)\)", " ".join(container["args"]))) == {v["name"] for v in container["env"]}
+
+
+@pytest.mark.bpf
+def test_the_manifests_command(pod, started, group, tmp_path):
+    """Run with the manifest's words and capabilities, its probes' paths answer, and a pod's process has the pod's labels."""
+    container = pod["containers"][0]
+    scope = group / f"kubepods-burstable-pod{POD.replace('-', '_')}.slice"
+    scope.mkdir()
+    inner = scope / f"cri-containerd-{CONTAINER}.scope"
+    inner.mkdir()
+    port = free_port()
+    words = [w.replace("$(NODE_NAME)", "node-7").replace("$(NODE_IP)", "127.0.0.1").replace(":6060", f":{port}").replace(":4318", ":1")
+             for w in container["args"]]
+    program = started.program("c_grow").wait_ready().go()
+    (inner / "cgroup.procs").write_text(str(program.pid))
+    daemon = subprocess.Popen([*limited(container["securityContext"]["capabilities"]["add"]), ALYS, *words, "--socket", tmp_path / "ctl"],
+                              stderr=subprocess.PIPE, text=True)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        wait_until(lambda: daemon.poll() is not None or listens(f"{url}{container['readinessProbe']['httpGet']['path']}"))
+        assert get(f"{url}{container['livenessProbe']['httpGet']['path']}").status == 200
+        of_pid = lambda: [t["labels"] for t in json.loads(get(f"{url}/sd").text) if t["labels"]["pid"] == str(program.pid)]
+        wait_until(of_pid)
+        labels = of_pid()[0]
+        assert (labels["container_id"], labels["k8s_pod_uid"], labels["k8s_node_name"]) == (CONTAINER, POD, "node-7")
+    finally:
+        daemon.terminate()
+        daemon.communicate(timeout=TIMEOUT)
+        program.kill()
+        inner.rmdir()
+        scope.rmdir()
+    assert daemon.returncode == 0
+
+
+def listens(url):
+    try:
+        return get(url).status == 200
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="not root")
+def test_without_rights(pod, tmp_path):
+    words = [w for w in pod["containers"][0]["args"] if not w.startswith("$(")]
+    done = subprocess.run([*limited([]), ALYS, *words, "--socket", tmp_path / "ctl"], capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
+    assert "not allowed" in done.stderr or "capab" in done.stderr.lower(), done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="not root")
+def test_doctor_names_what_a_container_lacks(tmp_path):
+    asked = lambda *words: subprocess.run([*words, ALYS, "doctor"], capture_output=True, text=True, timeout=TIMEOUT)
+    lacks = asked(*limited([]))
+    assert lacks.returncode == 1 and re.search(r"^rights +no +root without the capabilities.*CAP_BPF", lacks.stdout, re.M), lacks
+    own = asked("unshare", "--pid", "--fork", "--mount-proc")
+    assert own.returncode == 1 and re.search(r"^PID namespace +no .*hostPID: true", own.stdout, re.M), own
+    bare = asked("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"', "-")
+    assert bare.returncode == 1 and re.search(r"^BTF +no +no /sys: mount it", bare.stdout, re.M), bare
+    recording = subprocess.run(["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"', "-", ALYS, "-p", "1", "-o",
+                                tmp_path / "t.alys"], capture_output=True, text=True, timeout=TIMEOUT)
+    assert recording.returncode == 1 and "/sys/kernel/btf/vmlinux" in recording.stderr, recording
+    assert re.search(r"^PID namespace +yes", alys("doctor").stdout, re.M)

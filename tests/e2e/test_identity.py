@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What other systems know a process by (service, container, pod, unit, --label) is in everything that leaves alys-bpf."""
+
+import json
+import re
+
+import pytest
+
+import conftest
+import pprof_rules
+from backend import Backend
+from conftest import ROOT, alys, pprof, wait_until
+from served import served  # noqa: F401, a fixture
+from web_driver import get
+
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
+
+CONTAINER = "0123456789abcdef" * 4
+ODD = 'a"b\\c\n\x1b[31m\u20ac,=%'
+
+
+def test_labels_of_a_recording(tmp_path, started):
+    """Labels of the command line win over the target's environment, and names become legal in pprof."""
+    trace = tmp_path / "t.alys"
+    program = started.program("c_stacks", env={"OTEL_SERVICE_NAME": "till", "OTEL_RESOURCE_ATTRIBUTES": "team=pay,pid=1,a.b=1,a_b=2"})
+    tracer = started.tracer("--label", "team=stock", "--label", f"odd={ODD}", "-p", program.wait_ready().pid, "-o", trace).recording()
+    program.go().go().finish()
+    assert tracer.wait() == 0
+    info = alys("info", trace).stdout
+    assert "service.name till" in info and "team stock" in info and "\x1b" not in info
+    out = tmp_path / "t.pb.gz"
+    assert alys("convert", "-q", "-f", "pprof", trace, out).returncode == 0
+    tags = pprof("-tags", "-sample_index=alloc_space", out)
+    found = dict(re.findall(r"^ *(\w+): Total .*\n.*\): (.*)$", tags, re.M))
+    assert {"service_name": "till", "team": "stock", "a_b": "1"}.items() <= found.items(), tags
+    assert "pid" not in found and found["odd"].startswith('a"b\\c') and "\x1b" not in tags
+
+
+def test_labels_of_a_conversion(tmp_path):
+    """Labels that a trace is given later, in formats that have labels."""
+    out = tmp_path / "t.pb.gz"
+    assert alys("convert", "-q", "-f", "pprof", "--label", "team=pay", ROOT / "tests/golden/v1.alys", out).returncode == 0
+    tags = pprof("-tags", "-sample_index=alloc_space", out)
+    assert re.search(r"^ *team: Total .*\n.*\): pay$", tags, re.M), tags
+    refused = alys("convert", "-f", "json", "--label", "team=pay", ROOT / "tests/golden/v1.alys", tmp_path / "t.json")
+    assert refused.returncode == 2 and "--label is for -f pprof" in refused.stderr and not (tmp_path / "t.json").exists()
+
+
+@pytest.mark.parametrize("words,said", [
+    (("--label", "novalue"), "--label wants KEY=VALUE"),
+    (("--label", "=x"), "--label wants KEY=VALUE"),
+    (("--label", "k="), "--label wants KEY=VALUE"),
+    (("--label", "k=" + 300 * "x"), "--label wants KEY=VALUE"),
+    (("--label", "k=1", "--label", "k=2"), "--label k is given twice"),
+    ([w for i in range(20) for w in ("--label", f"k{i}=" + 250 * "x")], "all labels may take 2047 bytes together"),
+])
+def test_unusable_labels(words, said):
+    done = alys("record", *words, "--", "true")
+    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_labels_of_a_daemon(started, served, group):  # noqa: F811
+    """Metrics, service discovery, pushes and status have the same labels."""
+    scope = group / f"docker-{CONTAINER}.scope"
+    scope.mkdir()
+    backend = Backend()
+    try:
+        program = started.program("c_grow").wait_ready().go()
+        (scope / "cgroup.procs").write_text(str(program.pid))
+        server = served("-p", program.pid, "--push", f"http://127.0.0.1:{backend.port}", "--push-every", "1", "--label", "team=pay",
+                        "--label", f"odd={ODD}")
+        wait_until(lambda: backend.taken)
+        pushed = {label["name"]: label["value"] for label in backend.taken[0][2]["series"][0]["labels"]}
+        listed = json.loads(get(f"{server.url}/sd").text)[0]["labels"]
+        info = next(line for line in get(f"{server.url}/metrics").text.split("\n") if line.startswith("alys_target_info{"))
+        for labels in (pushed, listed, dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', info))):
+            assert (labels["service_name"], labels["container_id"], labels["team"]) == ("c_grow", CONTAINER, "pay"), labels
+            assert labels["pid"] == str(program.pid) and labels["odd"].startswith("a") and "\x1b" not in labels["odd"]
+        url = f"{server.url}/debug/pprof/allocs?pid={program.pid}"
+        pprof_rules.check_answer(get(url))
+        tags = pprof("-tags", url)
+        assert all(re.search(rf"^ *{name}: Total .*\n.*\): {value}$", tags, re.M) for name, value in (("container_id", CONTAINER), ("team", "pay"))), tags
+        status = server.ctl("status").decode()
+        assert f"container.id={CONTAINER}" in status and "team=pay" in status and "\x1b" not in status
+    finally:
+        backend.close()
+        conftest.remove_group(scope)

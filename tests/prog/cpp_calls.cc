@@ -1,0 +1,60 @@
+/* Methods, constructors, templates, virtual calls and functions left by exceptions, which count their own calls. */
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+static const int ROUNDS = 300;
+static long made, grown, copied, thrown, drawn;
+
+struct Shape {
+	virtual void *draw(int n) = 0;
+	virtual ~Shape() {}
+};
+
+struct Box : Shape {
+	std::vector<char> room;
+	__attribute__((noipa)) explicit Box(size_t n) : room(n) { made++; }
+	__attribute__((noipa)) void grow(size_t by)
+	{
+		grown++;
+		room.resize(room.size() + by);
+	}
+	__attribute__((noipa)) void *draw(int n) override
+	{
+		drawn++;
+		return new char[n];
+	}
+};
+
+template <typename T> __attribute__((noipa)) std::vector<T> copy(const std::vector<T> &from)
+{
+	copied++;
+	return from;
+}
+
+__attribute__((noipa)) void fail(int n)
+{
+	std::string why(40 + n, 'x');
+	thrown++;
+	throw std::runtime_error(why);
+}
+
+int main()
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		Box box(100);
+		box.grow(100);
+		Shape *shape = &box;
+		delete[] static_cast<char *>(shape->draw(50));
+		copy(std::vector<int>(10));
+		copy(std::vector<long>(10));
+		try {
+			fail(i);
+		} catch (const std::runtime_error &) {
+		}
+	}
+	printf("{\"calls\":{\"Box::Box(unsigned long)\":%ld,\"Box::grow(unsigned long)\":%ld,\"Box::draw(int)\":%ld,\"copy\":%ld,\"fail(int)\":%ld}}\n",
+	       made, grown, drawn, copied, thrown);
+}
+/* SPDX-License-Identifier: Apache-2.0 */
