@@ -73,8 +73,8 @@ struct totals {
 struct snapshot_row {
 	struct stack_id stack;
 	struct proc_id proc;
-	uint64_t split;   /* thread or size with HEAP_BY_THREAD or HEAP_BY_SIZE, else 0 */
-	uint32_t no;      /* number of the heap's row: changes if its stack was forgotten and came again */
+	uint64_t split;        /* thread or size with HEAP_BY_THREAD or HEAP_BY_SIZE, else 0 */
+	uint32_t no;           /* number of the heap's row: changes if its stack was forgotten and came again */
 	uint32_t windows : 31; /* index among the clusters; 0: no samples of windows */
 	bool young : 1;        /* of heap_snapshot_aged: what another row of its stack lacks */
 	struct totals t;
