@@ -27,12 +27,6 @@
 #define THREADS 32
 #define DESCRIPTORS 64
 
-#ifdef __SANITIZE_ADDRESS__
-#define SANITIZED 1 /* ASan's shadow memory takes terabytes */
-#else
-#define SANITIZED 0
-#endif
-
 static const struct landlock_place libraries[] = {
 	{ .path = "/lib", .left = LANDLOCK_READ },           { .path = "/lib64", .left = LANDLOCK_READ },
 	{ .path = "/usr/lib", .left = LANDLOCK_READ },       { .path = "/usr/lib64", .left = LANDLOCK_READ },

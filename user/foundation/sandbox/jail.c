@@ -18,12 +18,6 @@
 
 #define NOBODY 65534
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__has_feature)
-#define SANITIZED 1 /* ASan's shadow memory takes terabytes */
-#else
-#define SANITIZED 0
-#endif
-
 /* A limit that is lower already is kept. */
 static int limit(int what, rlim_t value)
 {

@@ -25,12 +25,6 @@
 
 /* --- confined ----------------------------------------------------------------------------------- */
 
-#ifdef __SANITIZE_ADDRESS__
-#define SANITIZED 1 /* ASan's shadow memory takes terabytes */
-#else
-#define SANITIZED 0
-#endif
-
 uint64_t worker_memory(void)
 {
 	char line[128];

@@ -8,12 +8,6 @@
 #define TEXT_BASE (64ull << 20)
 #define TEXT_PER_BYTE 4096
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1 /* ASan's shadow memory takes terabytes */
-#else
-#define SANITIZED 0
-#endif
-
 static uint64_t files;
 
 uint64_t allowance(void)
