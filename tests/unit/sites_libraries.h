@@ -16,7 +16,7 @@
 #define LIBGC LIB "libgc.so.1"
 #define JEMALLOC LIB "libjemalloc.so.2"
 #define TCMALLOC LIB "libtcmalloc_minimal.so.4"
-#define MIMALLOC LIB "libmimalloc.so.2.0"
+#define MIMALLOC LIB "libmimalloc.so"
 
 struct opened {
 	int fd;

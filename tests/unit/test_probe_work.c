@@ -356,9 +356,16 @@ static unsigned int watch_library(const char *library, bool cheap)
 	return cheap_hits;
 }
 
+/* It returns where no emulated instruction is. */
+static bool is_mimalloc_3(void)
+{
+	return access(LIB "libmimalloc.so.3", F_OK) == 0;
+}
+
 static void test_sites_at_work(void **state)
 {
-	static const char *const at_work[] = { GLIBC, LIBGC, JEMALLOC, TCMALLOC, MIMALLOC };
+	static const char mimalloc[] = MIMALLOC;
+	static const char *const at_work[] = { GLIBC, LIBGC, JEMALLOC, TCMALLOC, mimalloc };
 	(void)state;
 #ifdef __SANITIZE_ADDRESS__
 	skip(); /* the sanitizer brings its own malloc */
@@ -367,8 +374,9 @@ static void test_sites_at_work(void **state)
 		unsigned int jumps = watch_library(at_work[i], false);
 		assert_true(!strcmp(at_work[i], GLIBC) ? jumps > 0 : !jumps); /* calloc's to memset */
 		unsigned int cheap = watch_library(at_work[i], true);
-		if (strcmp(at_work[i], GLIBC))
-			assert_true(cheap > 20);
+		bool wanted = strcmp(at_work[i], GLIBC) && (at_work[i] != mimalloc || !is_mimalloc_3());
+		if (wanted && cheap <= 20)
+			fail_msg("%s: only %u hits of cheap exits", at_work[i], cheap);
 	}
 }
 

@@ -215,7 +215,8 @@ static void test_libc(void **state)
 static void test_libgc(void **state)
 {
 	(void)state;
-	compare_file(LIB "libgc.so.1", 3000, 0);
+	/* Debian 13's aligns a stack by way of another register: two addresses. */
+	compare_file(LIB "libgc.so.1", 3000, 2);
 }
 
 static void test_libcrypto(void **state)
