@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # `make deb`: a Debian package in build/packages, from debian/. `make tarball`: the sources with the web page's bundle, so that
-# who builds them needs neither npm nor a network.
+# who builds them needs neither npm nor a network. `make image`: the package and its libraries as a container image.
 PACKAGES := $(BUILD)/packages
 STAGE    := $(PACKAGES)/stage
 TARBALL  := alys-bpf-$(VERSION)
@@ -19,4 +19,7 @@ tarball: $(WEB)/head.html
 		-f $(PACKAGES)/$(TARBALL).tar.xz -C $(STAGE) $(TARBALL)
 	$(Q)rm -rf $(STAGE) && ls $(PACKAGES)/$(TARBALL).tar.xz
 
-.PHONY: deb tarball
+image: deb
+	$(Q)scripts/image $(PACKAGES)/alys-bpf_$(VERSION)_*.deb $(PACKAGES)/alys-bpf-image.tar
+
+.PHONY: deb tarball image

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make deb` and `make tarball`."""
+"""`make deb`, `make image` and `make tarball`."""
 
+import json
 import subprocess
 
 import pytest
 
-from conftest import BUILD, make
+from conftest import BUILD, TIMEOUT, make, wait_until
 
 PACKAGES = BUILD / "packages"
+IMAGE = PACKAGES / "alys-bpf-image.tar"
+# What a container runtime mounts.
+MOUNTS = 'mount -t proc proc "$0/proc" && mount --rbind /sys "$0/sys" && mount --rbind /dev "$0/dev" && exec chroot "$0" alys-bpf "$@"'
 
 
 def run(*words, **options):
@@ -39,6 +43,51 @@ def test_the_package_has_what_make_install_has(package, tmp_path):
     # The service is not started by the installation, and the user alys is made.
     scripts = (control / "postinst").read_text()
     assert "systemd-sysusers" in scripts and "deb-systemd-invoke" not in scripts
+
+
+@pytest.fixture(scope="module")
+def image(package, tmp_path_factory):
+    """The image's files, as a container has them."""
+    run("scripts/image", package, IMAGE, cwd=BUILD.parent)
+    parts, root = tmp_path_factory.mktemp("image"), tmp_path_factory.mktemp("root")
+    run("tar", "-xf", IMAGE, "-C", parts)
+    run("tar", "-xf", parts / "layer.tar", "-C", root)
+    return root
+
+
+def test_container_tools_read_the_image(image):
+    said = json.loads(run("skopeo", "inspect", "--config", f"docker-archive:{IMAGE}"))
+    assert said["config"]["Entrypoint"] == ["/usr/bin/alys-bpf"] and said["os"] == "linux"
+    assert said["architecture"] == run("dpkg", "--print-architecture").strip()
+
+
+def test_the_image_is_slim(image):
+    """The program is all that can be run, licenses and certificates are there, and no path leads out of it."""
+    assert sorted(p.name for p in image.rglob("bin/*")) == ["alys-bpf", "alys_converter"]
+    assert sum(p.lstat().st_size for p in image.rglob("*") if p.is_file()) < 40 << 20
+    assert (image / "usr/share/doc/libdw1/copyright").stat().st_size
+    assert "BEGIN CERTIFICATE" in (image / "etc/ssl/certs/ca-certificates.crt").read_text()
+
+
+@pytest.mark.bpf
+def test_the_image_records(image, started):
+    program = started.program("c_grow").wait_ready().go()
+    words = ["unshare", "--mount", "sh", "-c", MOUNTS, image]
+    assert "uprobe.multi" in run(*words, "doctor")
+    run(*words, "-p", program.pid, "-d", "1", "-o", "/tmp/t.alys")
+    assert "grow" in run(*words, "report", "/tmp/t.alys")
+
+
+@pytest.mark.bpf
+def test_the_image_pushes(image, started):
+    """libcurl is loaded when it is needed: the daemon starts with --push only if it can be."""
+    program = started.program("c_grow").wait_ready().go()
+    daemon = subprocess.Popen(["unshare", "--mount", "sh", "-c", MOUNTS, image, "daemon", "-p", str(program.pid),
+                               "--push", "http://127.0.0.1:1", "--socket", "/tmp/ctl"], stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: daemon.poll() is not None or (image / "tmp/ctl").exists())
+    daemon.terminate()
+    said = daemon.communicate(timeout=TIMEOUT)[1]
+    assert daemon.returncode == 0, said
 
 
 def test_the_tarball_builds_without_npm(tmp_path):
