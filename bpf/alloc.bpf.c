@@ -10,6 +10,7 @@
 
 #include "alys.h"
 #include "maps.bpf.h"
+#include "numbers.bpf.h"
 #include "stats.bpf.h"
 #include "filter.bpf.h"
 #include "emit.bpf.h"

@@ -330,9 +330,10 @@ struct alys_entered {
 struct alys_config {
 	__u64 interval; /* bytes:N, 0 = exact */
 	__u64 min_size;
-	__u32 max_frames; /* 0 = no stacks */
-	__u32 wake_bytes; /* wake the reader when that much is unread */
-	__u8 follow;      /* trace forked children, too */
+	__u64 pidns_dev, pidns_ino; /* of the loader's PID namespace; 0 = the first one */
+	__u32 max_frames;           /* 0 = no stacks */
+	__u32 wake_bytes;           /* wake the reader when that much is unread */
+	__u8 follow;                /* trace forked children, too */
 	__u8 free_stacks;
 	__u8 walk;        /* ALYS_WALK_* */
 	__u8 all;         /* every process is a target unless excluded in `targets` */

@@ -9,6 +9,7 @@
 
 #include "alys.h"
 #include "maps.bpf.h"
+#include "numbers.bpf.h"
 #include "stats.bpf.h"
 #include "filter.bpf.h"
 
@@ -38,7 +39,7 @@ int count_entry(struct pt_regs *ctx)
 	if (!recording || (!(cookie & ALYS_COOKIE_FILTERED) && !is_target()))
 		return 0;
 	const struct alys_entered key = {
-		.tgid = bpf_get_current_pid_tgid() >> 32,
+		.tgid = current_tgid(),
 		.function = cookie,
 		.program = bpf_get_current_task_btf()->self_exec_id,
 	};

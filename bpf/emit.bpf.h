@@ -16,7 +16,7 @@ static __always_inline __u64 wake_flag(void)
 
 static __always_inline void head_fill(struct alys_head *h, __u8 kind)
 {
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = current_numbers();
 	h->kind = kind;
 	h->flags = 0;
 	h->held = 0;
@@ -70,7 +70,7 @@ __weak int log_object(__u64 addr)
 	WRITTEN();
 	b->addr = addr;
 	b->time = bpf_ktime_get_ns();
-	b->tgid = bpf_get_current_pid_tgid() >> 32;
+	b->tgid = current_tgid();
 	WRITTEN();
 	b->number = n + 1;
 	return 0;

@@ -5,7 +5,7 @@
 
 static __always_inline bool is_target(void)
 {
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	__u32 tgid = current_tgid();
 	if (!recording)
 		return false;
 	const __u8 *mark = bpf_map_lookup_elem(&targets, &tgid);
@@ -15,7 +15,7 @@ static __always_inline bool is_target(void)
 /* Are its start and end reported, although it may not be a target? */
 static __always_inline bool is_reported(void)
 {
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	__u32 tgid = current_tgid();
 	if (!recording)
 		return false;
 	const __u8 *mark = bpf_map_lookup_elem(&targets, &tgid);

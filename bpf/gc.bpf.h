@@ -22,7 +22,7 @@ static const struct gc_state no_state;
 
 static __always_inline struct gc_state *gc_state_now(bool make)
 {
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	__u32 tgid = current_tgid();
 	struct gc_state *s = bpf_map_lookup_elem(&gc_states, &tgid);
 	if (s || !make)
 		return s;

@@ -37,7 +37,7 @@ struct hold {
 static __always_inline struct hold hold_wanted(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 tgid = task->tgid;
+	__u32 tgid = current_tgid();
 	const __u8 *mark = bpf_map_lookup_elem(&targets, &tgid);
 	struct hold h = { .time = bpf_ktime_get_ns() };
 	if (hold_answered && mark && *mark == ALYS_OURS && !task->ptrace)
@@ -53,7 +53,7 @@ static long hold_look(__u32 i, __u64 *until)
 
 static __always_inline bool hold_call(const struct hold *h)
 {
-	struct alys_hold c = { .time = h->time, .tid = (__u32)bpf_get_current_pid_tgid() };
+	struct alys_hold c = { .time = h->time, .tid = (__u32)current_numbers() };
 	return h->who == 1 ? !bpf_ringbuf_output(&hold_calls_even, &c, sizeof(c), BPF_RB_FORCE_WAKEUP)
 			   : !bpf_ringbuf_output(&hold_calls_odd, &c, sizeof(c), BPF_RB_FORCE_WAKEUP);
 }

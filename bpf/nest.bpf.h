@@ -67,7 +67,7 @@ static __noinline int call_lost(struct pending *p)
 
 static __always_inline struct call_key call_key(__u64 cfa)
 {
-	return (struct call_key){ .cfa = cfa, .tgid = bpf_get_current_pid_tgid() >> 32 };
+	return (struct call_key){ .cfa = cfa, .tgid = current_tgid() };
 }
 
 static __always_inline __u64 frame_slot(const struct call_key *key)

@@ -10,6 +10,7 @@
 
 #include "alys.h"
 #include "maps.bpf.h"
+#include "numbers.bpf.h"
 #include "stats.bpf.h"
 #include "filter.bpf.h"
 #include "emit.bpf.h"
@@ -17,13 +18,25 @@
 #include "unwind_maps.bpf.h"
 #include "hold.bpf.h"
 
+/* The last number of a struct pid is that in the namespace of the process itself: kernel/pid.c, pid_nr_ns. */
+static __always_inline __u32 tgid_of(struct task_struct *task)
+{
+	if (!config.pidns_ino)
+		return BPF_CORE_READ(task, tgid);
+	struct pid *pid = BPF_CORE_READ(task, group_leader, thread_pid);
+	__u64 at = (__u64)pid + bpf_core_field_offset(struct pid, numbers);
+	at += BPF_CORE_READ(pid, level) * bpf_core_type_size(struct upid);
+	const struct upid *last = (const struct upid *)at;
+	return BPF_CORE_READ(last, ns, ns.inum) == config.pidns_ino ? (__u32)BPF_CORE_READ(last, nr) : 0;
+}
+
 SEC("raw_tp/sched_process_fork")
 int on_fork(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (struct task_struct *)ctx->args[1];
-	__u32 child = BPF_CORE_READ(task, tgid), parent = bpf_get_current_pid_tgid() >> 32;
-	if (child == parent)
-		return 0; /* only a new thread */
+	__u32 child = tgid_of(task), parent = current_tgid();
+	if (child == parent || !child)
+		return 0; /* only a new thread, or a process of another PID namespace */
 	const __u8 *mark = bpf_map_lookup_elem(&targets, &parent);
 	if (mark && *mark == ALYS_EXCLUDED)
 		bpf_map_update_elem(&targets, &child, mark, BPF_ANY);
@@ -42,7 +55,7 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 {
 	if (!is_reported())
 		return 0;
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	__u32 tgid = current_tgid();
 	map_list_drop(tgid);
 	bpf_map_delete_elem(&gc_states, &tgid);
 	__sync_fetch_and_add(&gc_epoch, 1);
@@ -70,7 +83,7 @@ SEC("raw_tp/sched_process_exit")
 int on_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (struct task_struct *)ctx->args[0];
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	__u32 tgid = current_tgid();
 	/* The process ends with its last thread; the group leader may have exited long before. */
 	if (BPF_CORE_READ(task, signal, live.counter) != 0)
 		return 0;
@@ -89,7 +102,7 @@ int on_oom(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u64 victim = ctx->args[0];
 	if (victim >> 32)
-		victim = BPF_CORE_READ((struct task_struct *)victim, tgid);
+		victim = tgid_of((struct task_struct *)victim);
 	if (recording)
 		emit_proc(ALYS_EV_OOM, victim);
 	return 0;

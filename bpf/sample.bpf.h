@@ -67,12 +67,12 @@ static __always_inline bool is_selective(void)
 
 static __always_inline struct block_key block_key(__u64 addr)
 {
-	return (struct block_key){ .addr = addr, .tgid = bpf_get_current_pid_tgid() >> 32 };
+	return (struct block_key){ .addr = addr, .tgid = current_tgid() };
 }
 
 static __always_inline __u32 *mark_of(__u64 addr)
 {
-	__u64 tgid = bpf_get_current_pid_tgid() >> 32;
+	__u64 tgid = current_tgid();
 	__u64 i = ALYS_MARK_OF(addr, tgid);
 	barrier_var(i);
 	/* verifier: Linux 6.1 does not know the bounds of two bounded parts joined by OR. */

@@ -58,7 +58,7 @@ __u64 miss_times[MISS_BUCKETS] __weak = {};
 static __always_inline void miss_send(__u64 addr)
 {
 	__u64 now = bpf_ktime_get_ns();
-	__u64 tgid = bpf_get_current_pid_tgid() >> 32;
+	__u64 tgid = current_tgid();
 	__u64 *last = &miss_times[stack_mix(tgid, addr >> 20) & (MISS_BUCKETS - 1)];
 	if (now - *last < MISS_PAUSE_NS)
 		return;

@@ -17,7 +17,7 @@ static __always_inline void count(enum alys_stat id)
 /* What `n` traps cost is the process' own; only where windows ask for it. */
 static __always_inline void charge(__u64 n)
 {
-	__u32 slot = ALYS_TRAP_SLOT_OF(bpf_get_current_pid_tgid() >> 32);
+	__u32 slot = ALYS_TRAP_SLOT_OF(current_tgid());
 	__u64 *sum = config.windowed ? bpf_map_lookup_elem(&traps, &slot) : NULL;
 	if (sum)
 		__sync_fetch_and_add(sum, n);
@@ -28,7 +28,7 @@ static const struct alys_losses no_losses;
 /* Counts a lost call by function. Functions beyond ALYS_LOST_FUNCTIONS are only in the sum. */
 __weak __noinline int count_lost_call(__u32 account)
 {
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	__u32 tgid = current_tgid();
 	struct alys_losses *l = bpf_map_lookup_elem(&losses, &tgid);
 	if (!l || !account)
 		return 0;
@@ -45,7 +45,7 @@ __weak __noinline int count_lost_call(__u32 account)
 /* Global, so that it is verified once and not for each call. */
 __weak __noinline int count_loss(__u32 id)
 {
-	__u32 zero = 0, tgid = bpf_get_current_pid_tgid() >> 32, i = id - ALYS_LOSS_FIRST;
+	__u32 zero = 0, tgid = current_tgid(), i = id - ALYS_LOSS_FIRST;
 	/* Otherwise the compiler compares i but indexes by id, whose bounds old verifiers then do not know. */
 	barrier_var(i);
 	struct alys_stats *s = bpf_map_lookup_elem(&stats, &zero);

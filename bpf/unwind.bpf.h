@@ -602,7 +602,7 @@ static __always_inline void lists_find(struct walk_slot *w)
 	struct walk_state *s = &w->s;
 	if (config.recall && w->m.owner == s->hash && w->m.changes == changes)
 		return;
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	__u32 tgid = current_tgid();
 	struct alys_map_list *list = bpf_map_lookup_elem(&map_lists, &tgid);
 	s->first = list ? list->first : 0;
 	s->n_maps = list ? list->n : 0;

@@ -264,9 +264,9 @@ class Program:
 class Tracer:
     """A running alys-bpf; `recording` waits until its probes are attached."""
 
-    def __init__(self, args, **popen):
+    def __init__(self, args, launcher=(), **popen):
         self.args = always_on(args)
-        self.proc = subprocess.Popen([str(ALYS), "-v", *self.args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        self.proc = subprocess.Popen([*launcher, str(ALYS), "-v", *self.args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                      stderr=subprocess.PIPE, **popen)
         self.text = ""
 

@@ -68,12 +68,33 @@ struct thread_struct {
 	unsigned long fsbase;
 };
 
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+/* The number of a process in one namespace. */
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1]; /* level + 1 of them */
+};
+
 struct task_struct {
 	int pid;
 	int tgid;
 	int exit_code;
 	unsigned long long self_exec_id;
 	struct signal_struct *signal;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
 	struct uprobe_task *utask;
 	struct mm_struct *mm;
 	struct thread_struct thread;

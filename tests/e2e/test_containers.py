@@ -97,7 +97,9 @@ def test_doctor_names_what_a_container_lacks(tmp_path):
     lacks = asked(*limited([]))
     assert lacks.returncode == 1 and re.search(r"^rights +no +root without the capabilities.*CAP_BPF", lacks.stdout, re.M), lacks
     own = asked("unshare", "--pid", "--fork", "--mount-proc")
-    assert own.returncode == 1 and re.search(r"^PID namespace +no .*hostPID: true", own.stdout, re.M), own
+    assert own.returncode == 0 and re.search(r"^PID namespace +yes +a container's own: .*hostPID: true", own.stdout, re.M), own
+    elsewhere = asked("unshare", "--pid", "--fork")
+    assert elsewhere.returncode == 1 and re.search(r"^PID namespace +no +/proc shows", elsewhere.stdout, re.M), elsewhere
     bare = asked("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"', "-")
     assert bare.returncode == 1 and re.search(r"^BTF +no +no /sys: mount it", bare.stdout, re.M), bare
     recording = subprocess.run(["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"', "-", ALYS, "-p", "1", "-o",

@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -16,7 +15,6 @@
 
 #define NAME_MAX_SZ 64
 #define MANY_CPUS 16
-#define FIRST_PID_NS 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
 static void note_names(struct kernel_facts *k, const char *text, size_t n)
 {
@@ -132,12 +130,6 @@ void probe_drop_admin(void)
 {
 	if (!kernel_facts().perf_admin)
 		caps_drop(CAP_SYS_ADMIN);
-}
-
-bool in_first_pid_namespace(void)
-{
-	struct stat st;
-	return stat("/proc/self/ns/pid", &st) || st.st_ino == FIRST_PID_NS;
 }
 
 const char *probe_tier_name(enum probe_tier tier)

@@ -32,8 +32,6 @@ int tier_lacks(const struct kernel_facts *k);
  * few processors it does not show.
  */
 bool tier_crowded(const struct kernel_facts *k, long cpus);
-/* BPF sees pids of the machine's first PID namespace: in another one they match no process that is seen from here. */
-bool in_first_pid_namespace(void);
 const char *probe_tier_name(enum probe_tier tier);
 /* Drops CAP_SYS_ADMIN, irrevocably, if this kernel does without it. */
 void probe_drop_admin(void);

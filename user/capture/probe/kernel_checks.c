@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "access/pidns.h"
 #include "kernel/tier.h"
 #include "probe/price.h"
 #include "sandbox/caps.h"
@@ -30,14 +31,17 @@ static void rights_line(struct buf *out, const struct kernel_facts *k)
 				      : "not root: recording needs sudo; convert and info do not");
 }
 
-/* Of a container, only the host's processes can be recorded, by their numbers there. */
 static bool namespace_line(struct buf *out)
 {
-	bool first = in_first_pid_namespace();
-	line(out, "PID namespace", first,
-	     first ? "processes have the numbers that the kernel records"
-		   : "a container's own: start it with the host's (docker run --pid=host, hostPID: true)");
-	return first;
+	struct err err = { 0 };
+	bool seen = !pidns_check(&err);
+	line(out, "PID namespace", seen,
+	     !seen ? err.text
+	     : !pidns_own().ino
+		     ? "the machine's first: every process can be recorded"
+		     : "a container's own: only its processes can be recorded, for those of the host start it with the "
+		       "host's (docker run --pid=host, hostPID: true)");
+	return seen;
 }
 
 /* "none [integrity] confidentiality": the mode in brackets. Not there: the kernel has no lockdown. */

@@ -16,6 +16,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "access/pidns.h"
 #include "access/rights.h"
 #include "alys.skel.h"
 #include "base/log.h"
@@ -42,9 +43,12 @@ static uint32_t counter_batch(void)
 
 static void set_config(struct probe *p, const struct probe_config *cfg)
 {
+	const struct pidns own = pidns_own();
 	p->skel->rodata->config = (struct alys_config){
 		.interval = cfg->interval,
 		.min_size = cfg->min_size,
+		.pidns_dev = own.dev,
+		.pidns_ino = own.ino,
 		.max_frames = cfg->max_frames,
 		.wake_bytes = cfg->ring_sz / 4,
 		.follow = cfg->follow,

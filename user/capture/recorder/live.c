@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "access/pidns.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -437,15 +438,6 @@ static int open_probes(struct live *l, struct err *err)
 	return 0;
 }
 
-static int check_numbers(struct err *err)
-{
-	if (in_first_pid_namespace())
-		return 0;
-	return err_set(err, ENOTSUP,
-		       "cannot trace from within a process namespace of its own, such as a container's: run it "
-		       "outside, or in the host's (docker run --pid=host, hostPID: true)");
-}
-
 /* Rows first: stacks are walked by them as soon as probes are attached. */
 static void on_found(void *ctx, struct findings *f)
 {
@@ -521,7 +513,7 @@ int live_open(struct live *l, const struct record_options *o, const struct selec
 	l->resident = (struct resident){ .ctx = l, .event = on_made };
 	l->rate = (struct rate){ .interval = o->interval, .ring_sz = o->ring_sz };
 	l->h.select = select;
-	if (check_numbers(err) || open_files(l, err))
+	if (pidns_check(err) || open_files(l, err))
 		return -err->code;
 	l->h.catalog = catalog_new();
 	l->h.targets = l->h.catalog ? target_new(l->h.catalog, &out) : NULL;

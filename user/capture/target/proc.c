@@ -74,19 +74,34 @@ static bool read_stat(uint32_t tgid, struct proc_facts *out)
 	return true;
 }
 
-long proc_status_value(uint32_t tgid, const char *key)
+/* The text after "Key:"; "" if missing. */
+static void read_status(uint32_t tgid, const char *key, char *out, size_t cap)
 {
 	char line[256];
-	long value = -1;
 	size_t n = strlen(key);
 	FILE *f = open_proc(tgid, FACT_STATUS);
-	while (f && value < 0 && fgets(line, sizeof(line), f)) {
+	*out = 0;
+	while (f && !*out && fgets(line, sizeof(line), f)) {
 		if (!strncmp(line, key, n) && line[n] == ':')
-			value = strtol(line + n + 1, NULL, 10);
+			snprintf(out, cap, "%s", line + n + 1);
 	}
 	if (f)
 		fclose(f);
-	return value;
+}
+
+long proc_status_value(uint32_t tgid, const char *key)
+{
+	char text[64];
+	read_status(tgid, key, text, sizeof(text));
+	return *text ? strtol(text, NULL, 10) : -1;
+}
+
+/* A process has a number in its own namespace and in each above it, down to that of /proc. */
+bool proc_is_nested(uint32_t tgid)
+{
+	char numbers[256];
+	read_status(tgid, "NSpid", numbers, sizeof(numbers));
+	return strchr(numbers, '\t') != strrchr(numbers, '\t');
 }
 
 static uint64_t resident_of(uint32_t tid)

@@ -28,6 +28,8 @@ size_t proc_exe_len(const char *exe);
 int proc_read(uint32_t tgid, struct proc_facts *out, struct err *err);
 /* The number in a "Key:\tvalue" line of /proc/PID/status; -1 if missing. */
 long proc_status_value(uint32_t tgid, const char *key);
+/* Is it in a PID namespace below that of /proc? */
+bool proc_is_nested(uint32_t tgid);
 /* Resident bytes (RSS); 0 if unknown. */
 uint64_t proc_resident(uint32_t tgid);
 

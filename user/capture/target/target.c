@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "access/pidns.h"
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/sorted.h"
@@ -156,6 +157,12 @@ static int check_traceable(const struct proc_facts *f, uint32_t tgid, int pidfd,
 	if (f->start_ns / 1000000 > (uint64_t)opened->tv_sec * 1000 + (uint64_t)opened->tv_nsec / 1000000 &&
 	    (pidfd < 0 || pidfd_ended(pidfd)))
 		return err_set(err, ESRCH, "process %u ended while it was being inspected", tgid);
+	if (pidns_own().ino && proc_is_nested(tgid))
+		return err_set(err, ENOTSUP,
+			       "process %u (%s) is in a PID namespace below this one, by which the kernel does not number it: "
+			       "run alys-bpf "
+			       "in that one, or in the host's",
+			       tgid, f->comm);
 	const char *translator = translator_of(tgid);
 	return translator ? translator_refuse(tgid, translator, err) : 0;
 }
