@@ -5,6 +5,7 @@ import collections
 import contextlib
 import fcntl
 import functools
+import itertools
 import json
 import os
 import re
@@ -632,21 +633,19 @@ class Stack(list):
 
 
 def each_event(path):
-    """Yields the JSON array's objects one by one: the array may be too large for memory."""
+    """Yields the JSON array's objects: all at once may be too large for memory, and one by one they take long to parse."""
     stacks = {}
     with open(path) as f:
-        for line in f:
-            line = line.strip().rstrip(",")
-            if line.startswith("{"):
-                fields, last, frames = line.partition(',"stack":')
-                event = json.loads(fields + "}" if last else line)
+        while lines := list(itertools.islice(f, 2000)):
+            assert all(line.strip() in ("[", "]", "") for line in lines if not line.startswith("{"))
+            parts = [line.strip().rstrip(",").partition(',"stack":') for line in lines if line.startswith("{")]
+            events = json.loads("[" + ",".join(fields + "}" if last else fields for fields, last, _ in parts) + "]")
+            for event, (_, last, frames) in zip(events, parts):
                 if last:
                     if frames not in stacks:
                         stacks[frames] = Stack(json.loads(frames[:-1]))
                     event["stack"] = stacks[frames]
                 yield event
-            else:
-                assert line in ("[", "]", ""), line[:100]
 
 
 def events_of(trace, tmp_path):
