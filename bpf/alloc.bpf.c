@@ -25,6 +25,7 @@
 #include "free.bpf.h"
 #include "entry.bpf.h"
 #include "outcome.bpf.h"
+#include "predict_cached.bpf.h"
 #include "pair_by_thread.bpf.h"
 #include "pair_by_frame.bpf.h"
 #include "pair_by_refill.bpf.h"

@@ -202,6 +202,7 @@ struct alys_sampled_object {
 #define ALYS_SITE_THROWS 2048 /* if its exit is not seen, it was left by an exception */
 #define ALYS_SITE_WINDOW 4096 /* its probe is attached and detached: calls count only while a window is open */
 #define ALYS_SITE_DRAW_IN_WINDOW 8192 /* its probe stays attached, but calls are sampled only while a window is open */
+#define ALYS_SITE_TCACHE 16384        /* results are predicted from the thread's tcache */
 #define ALYS_SITE_TRIAL 64            /* results are read at `ret`; other predictions are only compared with them */
 
 /* Where an exit finds the result. */
@@ -274,11 +275,23 @@ struct alys_lists {
 	__u32 counting, top;
 };
 
+/*
+ * The thread's cache of glibc's malloc (malloc.c, tcache_get): a word for each size class, the block that a call for it
+ * will return, or 0. They lie behind a thread-local pointer.
+ */
+struct alys_tcache {
+	__u64 slot_vaddr; /* of the word with the pointer's offset from the thread pointer; 0 = it is tls_offset */
+	__s64 tls_offset;
+	__u64 entries;       /* offset of the words; 0 = nothing is predicted */
+	__u64 agreed, wrong; /* predictions compared with what was returned, counted by the programs; one wrong one ends them */
+};
+
 /* One file that contains allocators. */
 struct alys_object {
 	__u64 text_lo, text_hi; /* the allocator's own code, for ALYS_NEST_CALLER */
 	__u64 gc_no_vaddr;      /* the collector's cycle counter, 0 = none */
 	struct alys_lists lists;
+	struct alys_tcache tcache;
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* lo = 0 ends the list */
 	struct alys_range code;                        /* all code of the file */
 	__u64 own_frees[ALYS_MAX_OWN_FREES];     /* return addresses of the allocator's own calls of free; 0 ends the list */
@@ -403,7 +416,10 @@ struct alys_config {
 	X(41, PAGES_GUESSED, NOTE, "pages-guessed",                                                                              \
 	  "touches of which the number of pages was not certain: the least that fits (--rss)")                                   \
 	X(42, ENTERED_NO_ROOM, NOTE, "calls-uncounted",                                                                          \
-	  "calls of functions chosen by --calls that found no room in the table of their counts")
+	  "calls of functions chosen by --calls that found no room in the table of their counts")                                \
+	X(43, PREDICTED, NOTE, "predicted", "results known at the entry from the thread's cache: their returns were not probed") \
+	X(44, MISPREDICTED, NOTE, "mispredicted",                                                                                \
+	  "results that were not the block at the head of the thread's cache: from then on that file's returns are all probed")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };

@@ -49,9 +49,23 @@ struct pending {
 _Static_assert(__builtin_offsetof(struct pending, account) == ALYS_PENDING_ACCOUNT, "wire");
 _Static_assert(__builtin_offsetof(struct pending, throws) == ALYS_PENDING_THROWS, "wire");
 
+/*
+ * A thread's cache of free blocks, found once. Another thread pointer or another execution (self_exec_id) means that the
+ * thread runs another program.
+ */
+struct thread_cache {
+	__u64 fsbase;
+	__u64 execution;
+	__u64 pointer; /* address of the thread-local pointer to it */
+	__u64 at;      /* its address, 0 = to be read */
+	__u32 object;
+	__u32 calls; /* predicted */
+};
+
 /* The call of a plain allocator that a thread is in, and the innermost operator new that may run the program's code. */
 struct thread_call {
 	struct pending call;
+	struct thread_cache cache;
 	__u64 new_cfa; /* 0 = in none */
 	__u64 new_bias;
 	__u32 new_object;

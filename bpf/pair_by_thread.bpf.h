@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Entries and returns paired by thread: for plain C allocators under a return probe, which never switch stacks. The
- * call waits in the thread's own storage.
+ * call waits in the thread's own storage, unless its result is known at the entry.
  */
 #ifndef ALYS_PAIR_BY_THREAD_BPF_H
 #define ALYS_PAIR_BY_THREAD_BPF_H
@@ -33,7 +33,20 @@ static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 	if (t->call.sampled)
 		read_gc(ctx, site, &t->call, NULL);
 	t->call.caller = t->call.jumps ? caller_at(cfa) : 0;
+	cache_predict(ctx, site, t);
 	return &t->call;
+}
+
+/* A call with a predicted result is recorded now; others wait for their return. 0 if it must be seen. */
+static __noinline int thread_end(struct pending *p)
+{
+	if (p->predicted && !p->trial) {
+		count(ALYS_ST_PREDICTED);
+		finish_alloc(p, p->prediction);
+		return 1;
+	}
+	call_wait(p, p->frame);
+	return 0;
 }
 
 /* 0 if the call's return must be seen. */
@@ -43,8 +56,7 @@ static __always_inline int thread_enter(struct pt_regs *ctx)
 	if (!p)
 		return 1;
 	call_walk(ctx, p);
-	call_wait(p, p->frame);
-	return 0;
+	return thread_end(p);
 }
 
 static __noinline int thread_return(struct pt_regs *ctx)
@@ -60,6 +72,8 @@ static __noinline int thread_return(struct pt_regs *ctx)
 	if (!p || p->cfa != PT_REGS_SP(ctx) || p->shape == SHAPE_MARK)
 		return 0;
 	call_ended(p);
+	if (p->predicted)
+		cache_judge(t, PT_REGS_RC(ctx));
 	call_finish(p, PT_REGS_RC(ctx));
 	p->cfa = 0;
 	return 0;

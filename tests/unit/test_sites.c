@@ -705,6 +705,27 @@ static void test_predictions(void **state)
 	close_sites(&o);
 }
 
+/* Where glibc's malloc finds the thread's cache; calloc takes from it in later versions only, other functions never do. */
+static void test_cached(void **state)
+{
+	struct sites_options opts = { .cheap_exits = true };
+	struct alys_object object;
+	struct opened o;
+	(void)state;
+	open_sites(&o, GLIBC, &opts);
+	assert_true(site_named(&o.list, "malloc")->cached);
+	assert_false(site_named(&o.list, "realloc")->cached || site_named(&o.list, "free")->cached);
+	assert_true(o.list.tcache.known && o.list.tcache.slot_vaddr && o.list.tcache.entries == 128);
+	sites_fill_object(&o.list, &object);
+	assert_true(object.tcache.slot_vaddr == o.list.tcache.slot_vaddr && object.tcache.entries == 128 && !object.tcache.wrong);
+	close_sites(&o);
+	open_sites(&o, JEMALLOC, &opts);
+	assert_false(site_named(&o.list, "malloc")->cached || o.list.tcache.known);
+	sites_fill_object(&o.list, &object);
+	assert_int_equal(object.tcache.entries, 0);
+	close_sites(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -717,6 +738,7 @@ int main(void)
 		cmocka_unit_test(test_agreeing_tables),
 		cmocka_unit_test(test_static_collector),
 		cmocka_unit_test(test_refills),
+		cmocka_unit_test(test_cached),
 		cmocka_unit_test(test_own_malloc),
 		cmocka_unit_test(test_crafted),
 		cmocka_unit_test(test_no_probe_on_a_long_nop),

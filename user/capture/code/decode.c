@@ -313,6 +313,37 @@ void insn_load_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_lo
 	out->address = place.address;
 }
 
+static bool is_fetch(const struct decoded *d)
+{
+	bool moves = d->in.mnemonic == ZYDIS_MNEMONIC_MOV || d->in.mnemonic == ZYDIS_MNEMONIC_MOVZX;
+	return (moves || d->in.mnemonic == ZYDIS_MNEMONIC_LEA) && d->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       d->op[1].type == ZYDIS_OPERAND_TYPE_MEMORY;
+}
+
+void insn_fetch_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_fetch *out)
+{
+	struct decoded d = { .bytes = bytes };
+	ZydisDecoder decoder;
+
+	*out = (struct insn_fetch){ .reg = INSN_NO_REG, .base = INSN_NO_REG, .index = INSN_NO_REG };
+	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)) || d.in.operand_count_visible != 2 ||
+	    !is_fetch(&d))
+		return;
+	const ZydisDecodedOperand *from = &d.op[1];
+	ZyanU64 address = (ZyanU64)from->mem.disp.value;
+	if (from->mem.base == ZYDIS_REGISTER_RIP && !ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&d.in, from, vaddr, &address)))
+		return;
+	out->fetches = true;
+	out->bytes = d.in.mnemonic == ZYDIS_MNEMONIC_LEA ? 0 : (uint8_t)(from->size / 8);
+	out->tls = from->mem.segment == ZYDIS_REGISTER_FS;
+	out->reg = (int8_t)reg_of(d.op[0].reg.value);
+	out->base = (int8_t)reg_of(from->mem.base);
+	out->index = (int8_t)reg_of(from->mem.index);
+	out->scale = from->mem.scale;
+	out->disp = (int64_t)address;
+}
+
 void insn_use_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_use *out)
 {
 	struct decoded d = { .bytes = bytes };

@@ -108,6 +108,17 @@ struct insn_load {
 
 void insn_load_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_load *out);
 
+/* A move from memory into `reg`, or (bytes = 0) of an address: [base + index * scale + disp], within a thread's data with `tls`. */
+struct insn_fetch {
+	uint8_t bytes; /* read */
+	bool fetches, tls;
+	int8_t reg, base, index; /* INSN_NO_REG = none */
+	uint8_t scale;
+	int64_t disp; /* without registers: the address */
+};
+
+void insn_fetch_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_fetch *out);
+
 /* False if the bytes are not an instruction. */
 bool insn_decode(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn *out);
 

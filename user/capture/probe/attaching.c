@@ -156,6 +156,8 @@ static int describe_object(struct probe *p, const struct site_list *l, uint32_t 
 	/* Another process may be added during a trial: keep its counts. */
 	wire.agreed = known.agreed;
 	wire.wrong = known.wrong;
+	wire.tcache.agreed = known.tcache.agreed;
+	wire.tcache.wrong = known.tcache.wrong;
 	return publish_object(p, index, &wire, err);
 }
 
@@ -184,6 +186,9 @@ static int plan_entry(struct plan *plan, struct probe *p, const struct site *s, 
 	wire.account = calls_number(p, s->row->symbol, o->file_fd);
 	if (s->predicted)
 		wire.flags |= ALYS_SITE_LISTS;
+	/* Elsewhere an entry cannot tell the kernel to leave the return alone. */
+	if (s->cached && !by_frame && p->tier == PROBE_TIER_SESSION)
+		wire.flags |= ALYS_SITE_TCACHE;
 	if (o->sites->at == SAMPLE_AT_REFILL && s->row->family == ALLOC_LIBGC)
 		wire.flags |= ALYS_SITE_UNFREED;
 	if (by_frame && o->proof)

@@ -184,6 +184,30 @@ static int find_predictions(struct plan *p)
 	return rc;
 }
 
+/* Does its code take the first block of a thread's cache, and return that? All such functions share one cache. */
+static bool takes_cached(struct plan *p, const struct body *b)
+{
+	struct tcache_place *known = &p->list->tcache, here = tcache_find(&b->flow);
+	if (!known->known)
+		*known = here;
+	return here.known && here.slot_vaddr == known->slot_vaddr && here.tls_offset == known->tls_offset;
+}
+
+static int find_cached(struct plan *p)
+{
+	for (size_t i = 0; i < p->list->sites_cnt; i++) {
+		struct site *s = &p->list->sites[i];
+		bool plain = !strcmp(s->row->symbol, "malloc") || !strcmp(s->row->symbol, "calloc");
+		if (!s->return_probe || !plain)
+			continue;
+		struct body *b = plan_body(p, s->func, s->size);
+		if (!b)
+			return -ENOMEM;
+		s->cached = takes_cached(p, b);
+	}
+	return 0;
+}
+
 /* Only when sampling at refills: otherwise GC_malloc_kind is probed, which comes before. */
 static int find_direct(struct plan *p)
 {
@@ -325,8 +349,8 @@ static int has_row(const struct elf *e)
 static int find(const struct elf *e, const char *path, const struct sites_options *o, struct site_list *out, struct err *err)
 {
 	static int (*const steps[])(struct plan *) = {
-		choose_place,      select_rows, cover_sites,      place_probes,
-		result_exits_find, reach_find,  find_predictions, find_direct,
+		choose_place, select_rows,      cover_sites, place_probes, result_exits_find,
+		reach_find,   find_predictions, find_cached, find_direct,
 	};
 	struct plan p = { .options = o, .list = out, .path = path };
 	*out = (struct site_list){ .program = elf_is_program(e) };

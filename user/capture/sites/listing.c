@@ -67,6 +67,7 @@ static void settle_site(struct site *s)
 	SETTLE(s->leaf);
 	SETTLE(s->jumps);
 	SETTLE(s->predicted);
+	SETTLE(s->cached);
 	TERMINATE(s->lost_why.to);
 }
 
@@ -130,6 +131,7 @@ static bool take_head(struct cursor *c, struct site_list *out)
 	SETTLE(out->takes_lists);
 	SETTLE(out->direct);
 	SETTLE(out->program);
+	SETTLE(out->tcache.known);
 	cursor_lenstr(c, provider, sizeof(provider));
 	out->provider = alloc_provider_known(provider);
 	return !c->bad && (unsigned int)out->at <= SAMPLE_AT_REFILL;

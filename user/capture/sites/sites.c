@@ -73,6 +73,7 @@ void sites_fill_object(const struct site_list *l, struct alys_object *out)
 		.text_hi = l->text_hi,
 		.gc_no_vaddr = l->gc_no_vaddr,
 		.lists = l->lists,
+		.tcache = { l->tcache.slot_vaddr, l->tcache.tls_offset, l->tcache.entries, 0, 0 },
 	};
 	memcpy(out->wrappers, l->wrappers, sizeof(out->wrappers));
 	out->code = l->code;
@@ -208,6 +209,8 @@ static void print_site(const struct site_list *l, const struct site *s, struct b
 			 "    result predicted at the entry from the thread's free lists "
 			 "(%u kinds of %u)\n",
 			 l->lists.kinds, l->lists.per_kind);
+	if (s->cached)
+		buf_adds(out, "    result predicted at the entry while the thread's cache has blocks of this size (tcache)\n");
 	print_exits(l, s, out);
 }
 

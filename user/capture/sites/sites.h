@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "code/counter.h"
+#include "code/tcache.h"
 #include "elf/elf.h"
 #include "sites/reason.h"
 
@@ -80,6 +81,7 @@ struct site {
 	bool predicted;
 	uint32_t *slow_exits;
 	size_t slow_exits_cnt, slow_exits_cap;
+	bool cached;             /* with a return probe: most results are known at the entry, from the list's tcache */
 	uint32_t passed_on;      /* jumps to functions that are probed themselves, which return the result */
 	uint32_t lost;           /* paths that could not be followed: results leave unseen */
 	struct entry_reason why; /* of the entry; or which probe covers it; or why it is refused */
@@ -99,6 +101,7 @@ struct site_list {
 	bool program;                /* not a library: cannot be loaded alone */
 	bool direct;                 /* exits that see whole calls are used */
 	struct alys_lists lists;     /* if a site is predicted, or with refills */
+	struct tcache_place tcache;  /* if a site is cached */
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* in that code, but called for the program */
 	struct alys_range code;                        /* of the file */
 	uint64_t own_frees[ALYS_MAX_OWN_FREES];        /* see ownfrees.h */

@@ -1,0 +1,144 @@
+/* flags: -fno-builtin */
+/* libs: -lpthread */
+/*
+ * Threads and a forked child call glibc's allocator in random order and sizes, from what its thread cache holds and what it
+ * does not. `c_tcache late|early`: the main thread then empties the cache's counts behind malloc's back, so that blocks stay in the
+ * lists but are not returned, after or before there were enough calls for them to be trusted. Prints its truth.
+ */
+#include <pthread.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "truth.h"
+
+#define THREADS 4
+#define ROUNDS 3000
+#define KEPT 64
+#define LATE 5000
+#define COUNTS (64 * sizeof(uint16_t)) /* tcache_perthread_struct begins with them, the heap with that */
+
+struct turns {
+	void *kept[KEPT];
+	uint32_t random;
+};
+
+SITE void *site_malloc(size_t n)
+{
+	return ALLOC(malloc(n), n);
+}
+SITE void *site_calloc(size_t n)
+{
+	return ALLOC(calloc(n / 8, 8), n / 8 * 8);
+}
+SITE void *site_aligned(size_t n)
+{
+	return ALLOC(aligned_alloc(64, n), n);
+}
+SITE void *site_realloc(void *p, size_t n)
+{
+	return REALLOC(realloc(p, n), p, n);
+}
+SITE void site_overflow(size_t n)
+{
+	ALLOC(calloc(n << 60, 16), 0);
+}
+SITE void site_free(void *p)
+{
+	FREE(free, p);
+}
+
+static uint32_t draw(struct turns *t, uint32_t below)
+{
+	t->random = t->random * 1664525 + 1013904223;
+	return (t->random >> 8) % below;
+}
+
+static void turn(struct turns *t)
+{
+	void **at = &t->kept[draw(t, KEPT)];
+	size_t size = draw(t, 8) ? draw(t, 1100) : draw(t, 200000);
+
+	switch (draw(t, 8)) {
+	case 0: *at = site_realloc(*at, size + 1); return;
+	case 1:
+		site_free(*at);
+		*at = site_calloc(size + 8);
+		return;
+	case 2:
+		site_free(*at);
+		*at = site_aligned(size / 64 * 64 + 64);
+		return;
+	case 3: site_overflow(size % 7 + 1); return;
+	default:
+		site_free(*at);
+		*at = site_malloc(size);
+		return;
+	}
+}
+
+static void *work(void *arg)
+{
+	struct turns t = { .random = (uint32_t)(size_t)arg };
+
+	for (int i = 0; i < ROUNDS; i++)
+		turn(&t);
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t ids[THREADS];
+
+	for (size_t i = 0; i < THREADS; i++)
+		if (pthread_create(&ids[i], NULL, work, (void *)i))
+			_exit(7);
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_join(ids[i], NULL);
+}
+
+static void child(void)
+{
+	truth_forget();
+	work((void *)77);
+	truth_print();
+	_exit(0);
+}
+
+static void pairs(int n)
+{
+	for (int i = 0; i < n; i++)
+		site_free(site_malloc(40));
+}
+
+/* The cache lies at the heap's beginning. */
+static int deceive(const char *when)
+{
+	char *heap = (char *)((uintptr_t)site_malloc(40) & ~(uintptr_t)4095) + 16;
+
+	pairs(strcmp(when, "late") ? 10 : LATE);
+	for (int i = 0; i < 300; i++) {
+		void *p = site_malloc(40);
+
+		site_free(p);
+		memset(heap, 0, COUNTS);
+	}
+	return truth_done();
+}
+
+int main(int argc, char **argv)
+{
+	pid_t pid;
+
+	truth_ready();
+	if (argc > 1)
+		return deceive(argv[1]);
+	work((void *)99);
+	pid = fork();
+	if (pid == 0)
+		child();
+	threads();
+	if (waitpid(pid, NULL, 0) != pid)
+		return 7;
+	return truth_done();
+}
+/* SPDX-License-Identifier: Apache-2.0 */
