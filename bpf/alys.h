@@ -49,13 +49,14 @@ struct alys_head {
 #define ALYS_F_WINDOW 4      /* sampled in a window */
 #define ALYS_F_PLAIN 8       /* block of an allocator that is no collector */
 #define ALYS_F_UNFOLLOWED 16 /* how it ends is not recorded */
+#define ALYS_F_WEIGHED 32    /* sampled by the program itself: `interval` has the bytes that the block stands for */
 
 struct alys_ev_alloc {
 	struct alys_head h;
 	__u64 addr;
 	__u64 size;
 	__u64 stack;    /* hash of the call stack; 0 = none taken */
-	__u64 interval; /* bytes:N in force, 0 = exact */
+	__u64 interval; /* bytes:N in force, 0 = exact; see ALYS_F_WEIGHED */
 	__u32 batch;    /* blocks that this one stands for before sampling; 0 = only itself */
 	__u32 span;     /* bytes counted for sampling; 0 = size */
 };
@@ -215,6 +216,28 @@ struct alys_sampled_object {
 #define ALYS_REG_RBP 6
 #define ALYS_REG_R8 7    /* up to r15 = 14 */
 #define ALYS_REG_LIST 15 /* no register: the head of the list that the entry stored */
+#define ALYS_REG_RSP 16  /* in notes only */
+
+/* Where an argument of a program's own probe is. */
+#define ALYS_NOTE_NONE 0 /* the probe has no such argument */
+#define ALYS_NOTE_CONSTANT 1
+#define ALYS_NOTE_REGISTER 2
+#define ALYS_NOTE_MEMORY 3 /* at the register's address plus `value` */
+
+struct alys_note_arg {
+	__s64 value;
+	__u8 form; /* ALYS_NOTE_* */
+	__u8 reg;  /* ALYS_REG_* */
+	__u8 size; /* bytes: 1, 2, 4 or 8 */
+	__u8 is_signed;
+	__u32 pad;
+};
+
+/* Arguments of a probe that a program defines (USDT): the block, its size, the bytes that it stands for. A free has the first one only. */
+#define ALYS_NOTE_ARGS 3
+struct alys_note {
+	struct alys_note_arg arg[ALYS_NOTE_ARGS];
+};
 
 /*
  * One probed address. The attach cookie is the index into the `sites` array, so a program needs no other knowledge of
@@ -460,6 +483,7 @@ _Static_assert(sizeof(struct alys_ev_realloc) == 80, "wire");
 _Static_assert(sizeof(struct alys_ev_free) == 40, "wire");
 _Static_assert(sizeof(struct alys_ev_stack) == 40, "wire");
 _Static_assert(sizeof(struct alys_site) == 32, "wire");
+_Static_assert(sizeof(struct alys_note) == 48, "wire");
 _Static_assert(sizeof(struct alys_ev_gc) == 56, "wire");
 _Static_assert(sizeof(struct alys_gc_site) == 24, "wire");
 _Static_assert(sizeof(struct alys_hold) == 16, "wire");

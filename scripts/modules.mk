@@ -3,7 +3,7 @@
 # #include "MODULE/file.h".
 PARTS      := foundation capture heap output service interface
 foundation := base access sandbox event catalog allocators
-capture    := elf unwind code functions sites kernel probe intake target examine helper calibrate launch recording counting attach window resident recorder
+capture    := elf unwind code functions sites notes kernel probe intake target examine helper calibrate launch recording counting attach window resident recorder
 heap       := boehm marking heapgraph collector glibc heapreader liveness heapview mallocview
 output     := model trace symbol dwarf naming format profiles sink report replay
 service    := monitor broker daemon http push
@@ -23,11 +23,12 @@ may_unwind     := base elf wire
 may_code       := base elf
 may_functions  := base elf code dwarf
 may_sites      := base event elf unwind code wire allocators
+may_notes      := base elf sites wire allocators
 may_kernel     := base access sandbox unwind wire
 may_probe      := base access sandbox elf sites kernel wire
-may_intake     := base event catalog wire
+may_intake     := base event catalog model wire
 may_target     := base access sandbox catalog elf
-may_examine    := base access sandbox event elf unwind functions sites probe dwarf
+may_examine    := base access sandbox event elf unwind functions sites notes probe dwarf allocators
 may_helper     := base access sandbox elf
 may_calibrate  := base event probe intake helper
 may_launch     := base intake target wire

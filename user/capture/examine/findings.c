@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "elf/outline.h"
+#include "notes/noted.h"
 #include "probe/linker.h"
 #include "sites/listing.h"
 #include "unwind/bytes.h"
@@ -21,6 +22,12 @@ static void put_err(struct buf *out, const struct err *err)
 	buf_lenstr(out, err->code ? err->text : "");
 }
 
+static int find_sites(const struct elf *e, const char *path, const struct sites_options *o, struct site_list *out,
+		      struct err *err)
+{
+	return o->families == 1u << ALLOC_USDT ? noted_find(e, out, err) : sites_find(e, path, o, out, err);
+}
+
 /* The other lists are made only for files with allocators, for trials and calibrations. */
 static void put_others(const struct elf *e, const char *path, const struct findings_ask *ask, bool any, struct buf *out)
 {
@@ -30,7 +37,7 @@ static void put_others(const struct elf *e, const char *path, const struct findi
 						 .refill = i < 2 && ask->refill };
 		struct site_list list = { 0 };
 		if (any)
-			sites_find(e, path, &o, &list, NULL);
+			find_sites(e, path, &o, &list, NULL);
 		sites_write(&list, out);
 		sites_free(&list);
 	}
@@ -42,7 +49,7 @@ static bool put_lists(const struct elf *e, const char *path, const struct findin
 	const struct sites_options o = { .families = ask->families, .cheap_exits = true, .refill = ask->refill };
 	struct site_list list = { 0 };
 	struct err err = { 0 };
-	sites_find(e, path, &o, &list, &err);
+	find_sites(e, path, &o, &list, &err);
 	bool collector = list.text_lo;
 	put_err(out, &err);
 	sites_write(&list, out);

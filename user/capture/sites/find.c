@@ -48,7 +48,7 @@ static enum entry_choice refusal(const struct plan *p, const struct allocator *r
 
 static bool applies(const struct plan *p, const struct allocator *row)
 {
-	if (row->at && row->at != p->list->at)
+	if (row->family == ALLOC_USDT || (row->at && row->at != p->list->at))
 		return false;
 	if (row->unless && funcs_named(&p->funcs, row->unless))
 		return false;

@@ -68,7 +68,15 @@ static void settle_site(struct site *s)
 	SETTLE(s->jumps);
 	SETTLE(s->predicted);
 	SETTLE(s->cached);
+	TERMINATE(s->said);
 	TERMINATE(s->lost_why.to);
+}
+
+bool note_arg_ok(const struct alys_note_arg *a)
+{
+	bool sized = a->size == 1 || a->size == 2 || a->size == 4 || a->size == 8;
+	return a->form == ALYS_NOTE_NONE ||
+	       (a->form <= ALYS_NOTE_MEMORY && sized && a->is_signed <= 1 && a->reg <= ALYS_REG_RSP && a->reg != ALYS_REG_LIST);
 }
 
 static int take_site(struct cursor *c, struct site_list *l)
@@ -85,6 +93,10 @@ static int take_site(struct cursor *c, struct site_list *l)
 	    s->reg >= REGISTERS || !entry_reason_ok(&s->why, rows) || !lost_reason_ok(&s->lost_why))
 		return -EPROTO;
 	s->row = &table[s->row_no];
+	for (int i = 0; i < ALYS_NOTE_ARGS; i++) {
+		if (!note_arg_ok(&s->note.arg[i]))
+			return -EPROTO;
+	}
 	int rc = take_indices(c, l->exits_cnt, &s->exits, &s->exits_cnt, &s->exits_cap);
 	if (!rc)
 		rc = take_indices(c, l->exits_cnt, &s->slow_exits, &s->slow_exits_cnt, &s->slow_exits_cap);

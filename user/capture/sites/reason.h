@@ -23,6 +23,12 @@ enum entry_choice {
 	ENTRY_IFUNC,     /* the code is chosen at run time */
 	ENTRY_LOADER,    /* the dynamic loader's own */
 	ENTRY_NO_CODE,   /* its code is not in the file */
+	/* of probes that the file defines */
+	ENTRY_NOTED,
+	ENTRY_NOTE_NOP,
+	ENTRY_NOTE_SEMAPHORE,
+	ENTRY_NOTE_ARGS,   /* too few, or malformed */
+	ENTRY_NOTE_PLACES, /* in a form that is not read */
 	ENTRY_CHOICES,
 };
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 void sites_free(struct site_list *l)
 {
 	for (size_t i = 0; i < l->sites_cnt; i++) {
@@ -181,9 +183,25 @@ static void print_exits(const struct site_list *l, const struct site *s, struct 
 	buf_u8(out, '\n');
 }
 
+/* The probe's own words come from the file. */
+static void print_noted(const struct site *s, struct buf *out)
+{
+	buf_addf(out, "%s (%s) at 0x%" PRIx64 ": %s: ", s->row->symbol, alloc_family_name(s->family), s->vaddr,
+		 s->state == SITE_PROBED ? "probed with --allocator usdt" : "refused");
+	entry_reason_text(&s->why, out);
+	buf_adds(out, s->semaphore ? "\n    semaphore, " : "\n    no semaphore, ");
+	buf_adds(out, "arguments ");
+	text_clean(out, s->said, SIZE_MAX);
+	buf_u8(out, '\n');
+}
+
 static void print_site(const struct site_list *l, const struct site *s, struct buf *out)
 {
 	static const char *const states[] = { "probed", "not probed", "refused" };
+	if (s->row->family == ALLOC_USDT) {
+		print_noted(s, out);
+		return;
+	}
 	buf_addf(out, "%s (%s) at 0x%" PRIx64 ": %s", s->row->symbol, alloc_family_name(s->family), s->func, states[s->state]);
 	if (s->state != SITE_PROBED) {
 		buf_adds(out, ": ");

@@ -21,7 +21,7 @@
 #include "sites/reason.h"
 
 struct sites_options {
-	uint32_t families; /* one bit per enum alloc_family, 0 = all */
+	uint32_t families; /* one bit per enum alloc_family, 0 = all; ALLOC_USDT is none of them, see notes/noted.h */
 	/* Also look for exits cheaper than `ret`; they may hold the result in another register. */
 	bool cheap_exits;
 	/* Sample at refills if the file allows it: libgc with thread-local free lists. */
@@ -82,6 +82,10 @@ struct site {
 	uint32_t *slow_exits;
 	size_t slow_exits_cnt, slow_exits_cap;
 	bool cached;             /* with a return probe: most results are known at the entry, from the list's tcache */
+	/* Of a probe that the file itself defines (USDT). */
+	struct alys_note note;
+	uint64_t semaphore;      /* file offset of its counter of tracers, 0 = none */
+	char said[64];           /* where its note says that the arguments are, truncated */
 	uint32_t passed_on;      /* jumps to functions that are probed themselves, which return the result */
 	uint32_t lost;           /* paths that could not be followed: results leave unseen */
 	struct entry_reason why; /* of the entry; or which probe covers it; or why it is refused */

@@ -27,6 +27,8 @@
 		.symbol = sym, .family = ALLOC_LIBGC, .shape = ALYS_SHAPE_##shp, .arg = { a, b, c }, .nest = ALYS_NEST_CALLER, \
 		.runs_user_code = true, __VA_ARGS__                                                                            \
 	}
+/* PROVIDER:NAME of a probe; OpenTelemetry's profiler, design document 00003; Datadog's has the same arguments */
+#define USDT(sym, shp) ROW(sym, USDT, shp, 0, 0, 0, .flags = 0)
 #define KIND .flags = ALYS_SITE_GC_KIND, .kind_arg
 #define ATOMIC .flags = ALYS_SITE_ATOMIC
 #define ZERO_FREES .flags = ALYS_SITE_FREES_ON_ZERO
@@ -175,6 +177,11 @@ static const struct allocator rows[] = {
 	CXX("_ZdaPvmSt11align_val_t", FREE),
 	CXX("_ZdlPvSt11align_val_tRKSt9nothrow_t", FREE),
 	CXX("_ZdaPvSt11align_val_tRKSt9nothrow_t", FREE),
+
+	USDT("otel_memory:alloc", SIZE),
+	USDT("otel_memory:free", FREE),
+	USDT("ddheap:alloc", SIZE),
+	USDT("ddheap:free", FREE),
 };
 
 /* Special allocators first: most of them also define glibc's symbols. */

@@ -15,7 +15,7 @@
 
 /*
  * The name, and the separator before it in a list. LIBC: malloc and related functions under their plain names,
- * whichever library provides them.
+ * whichever library provides them. USDT: no functions, but probes that a program's own sampler defines for tracers.
  */
 #define ALLOC_FAMILY_LIST(X)         \
 	X(LIBC, "", "libc")          \
@@ -23,7 +23,8 @@
 	X(JEMALLOC, ",", "jemalloc") \
 	X(TCMALLOC, ",", "tcmalloc") \
 	X(MIMALLOC, ",", "mimalloc") \
-	X(CXX, ",", "c++")
+	X(CXX, ",", "c++")           \
+	X(USDT, ",", "usdt")
 
 #define ALLOC_FAMILY_ENUM_(id, before, name) ALLOC_##id,
 enum alloc_family { ALLOC_FAMILY_LIST(ALLOC_FAMILY_ENUM_) ALLOC_FAMILIES };
