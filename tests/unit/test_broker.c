@@ -305,21 +305,35 @@ static int survives_nonsense(const struct broker *b)
 }
 
 /* The layout of a link's packet. */
-static int link_of(const struct broker *b, uint32_t tid, int fd, uint32_t type, uint32_t flags, uint64_t offset, char *why)
+struct link_words {
+	uint32_t type, flags;
+	uint64_t offset, counter; /* 0 = none */
+};
+
+static int counted_link_of(const struct broker *b, uint32_t tid, int fd, const struct link_words *l, char *why)
 {
 	static struct {
 		uint32_t wish;
 		int32_t number;
 		uint32_t tid, cnt, type, flags;
-		uint64_t offsets[2048], cookies[2048];
+		uint64_t offsets[2048], cookies[2048], counters[256];
+		uint32_t counters_cnt, pad;
 	} a;
 	a.wish = 7;
 	a.tid = tid;
 	a.cnt = 1;
-	a.type = type;
-	a.flags = flags;
-	a.offsets[0] = offset;
+	a.type = l->type;
+	a.flags = l->flags;
+	a.offsets[0] = l->offset;
+	a.counters_cnt = l->counter != 0;
+	a.counters[0] = l->counter;
 	return says(b, &a, sizeof(a), fd, why);
+}
+
+static int link_of(const struct broker *b, uint32_t tid, int fd, uint32_t type, uint32_t flags, uint64_t offset, char *why)
+{
+	const struct link_words l = { type, flags, offset, 0 };
+	return counted_link_of(b, tid, fd, &l, why);
 }
 
 /* File offset of an ELF file's code. */
@@ -339,7 +353,9 @@ static int is_refused_probes(const struct broker *b)
 	int own = open("/proc/self/exe", O_RDONLY), elf = open(place.elf, O_RDONLY), dir = open("/proc", O_RDONLY | O_DIRECTORY);
 	int place_only = open("/proc/self/exe", O_PATH);
 	uint32_t p = broker_pid();
-	return link_of(b, p, dir, 48, 0, 64, why) >= 0 || !strstr(why, "not on code")                              ? 1
+	const struct link_words in_code = { 48, 0, code_of(own), code_of(own) };
+	return counted_link_of(b, p, own, &in_code, why) >= 0 || !strstr(why, "not on code")                       ? 10
+	       : link_of(b, p, dir, 48, 0, 64, why) >= 0 || !strstr(why, "not on code")                            ? 1
 	       : link_of(b, p, place_only, 48, 0, 64, why) >= 0 || !strstr(why, "not on code")                     ? 2
 	       : link_of(b, p, b->sock, 48, 0, 64, why) >= 0 || !strstr(why, "not on code")                        ? 3
 	       : link_of(b, p, own, 48, 0, 0, why) >= 0 || !strstr(why, "not on code")                             ? 4

@@ -25,8 +25,18 @@ int batch_add(struct batch *b, uint64_t offset, uint64_t cookie)
 	return 0;
 }
 
+int batch_add_counted(struct batch *b, uint64_t offset, uint64_t cookie, uint64_t counter)
+{
+	uint64_t *at = VEC_PUSH(b, counters);
+	if (!at)
+		return -ENOMEM;
+	*at = counter;
+	return batch_add(b, offset, cookie);
+}
+
 void batch_free(struct batch *b)
 {
+	free(b->counters);
 	free(b->offsets);
 	free(b->cookies);
 	*b = (struct batch){ 0 };
@@ -77,6 +87,7 @@ static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, i
 		.cnt = (uint32_t)b->offsets_cnt,
 		.offsets = b->offsets,
 		.cookies = b->cookies,
+		.counters = b->counters,
 	};
 	struct reattach *reattach = b->window ? reattach_new(&l) : NULL;
 	if (b->window && !reattach)
@@ -93,7 +104,8 @@ static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, i
 static int attach_perf(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd, const char *path, struct err *err)
 {
 	for (size_t i = 0; i < b->offsets_cnt; i++) {
-		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = b->cookies[i], .retprobe = b->at_return);
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = b->cookies[i], .retprobe = b->at_return,
+			    .ref_ctr_offset = b->counters ? b->counters[i] : 0);
 		struct attachment *a = VEC_PUSH(p, attachments);
 		if (!a)
 			return err_set(err, ENOMEM, "out of memory");

@@ -28,9 +28,13 @@ struct batch {
 	size_t offsets_cnt, offsets_cap;
 	uint64_t *cookies; /* index into the sites map, and ALYS_COOKIE_FILTERED */
 	size_t cookies_cnt, cookies_cap;
+	uint64_t *counters; /* of sites that count their tracers: file offsets, 0 = none; empty if no site has one */
+	size_t counters_cnt, counters_cap;
 };
 
 int batch_add(struct batch *b, uint64_t offset, uint64_t cookie);
+/* The same, and the kernel raises the 16-bit word at `counter` as long as the probe is attached; for all sites of a batch or none. */
+int batch_add_counted(struct batch *b, uint64_t offset, uint64_t cookie, uint64_t counter);
 /* Attaches the batch to one process (tgid) or to all (0). An empty batch is fine. */
 int batch_attach(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd, struct err *err);
 void batch_free(struct batch *b);

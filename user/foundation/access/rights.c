@@ -111,6 +111,7 @@ static int own_link(void *ctx, const struct rights_link *l)
 		.attach_type = l->attach_type,
 		.path = (__u64)(uintptr_t)path,
 		.offsets = (__u64)(uintptr_t)l->offsets,
+		.ref_ctr_offsets = (__u64)(uintptr_t)l->counters,
 		.cookies = (__u64)(uintptr_t)l->cookies,
 		.cnt = l->cnt,
 		.multi_flags = l->flags,

@@ -19,6 +19,8 @@ struct rights_link {
 	uint32_t tgid;               /* 0 = all */
 	uint32_t cnt;
 	const uint64_t *offsets, *cookies;
+	/* File offsets of the counters that the kernel raises while the link is open, 0 = none there; NULL: no site has one. */
+	const uint64_t *counters;
 };
 
 /* access/perfmap_dir: `number` is the tgid for PLACE_OPEN, the handle for the others. */

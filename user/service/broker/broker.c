@@ -37,6 +37,7 @@
 #define USER "alys"
 #define NOBODY 65534
 #define SITES_MAX 2048
+#define COUNTERS_MAX 256 /* notes/noted.h */
 #define REFUSALS_TOLD 20
 #define PATH_SZ 4200
 #define WINDOW_SZ (1u << 20) /* shared mapping through which memory contents are returned */
@@ -69,6 +70,9 @@ struct ask {
 		struct rights_range ranges[SITES_MAX]; /* REQUEST_MAPPED has one: start and end */
 		struct {
 			uint64_t offsets[SITES_MAX], cookies[SITES_MAX];
+			uint64_t counters[COUNTERS_MAX];
+			uint32_t counters_cnt; /* 0, or as many as sites */
+			uint32_t pad;
 		};
 	};
 };
@@ -227,8 +231,12 @@ static int ask_link(void *ctx, const struct rights_link *l)
 			 .tid = l->tgid,
 			 .cnt = l->cnt };
 	struct answer out;
-	if (l->cnt > SITES_MAX)
+	if (l->cnt > SITES_MAX || (l->counters && l->cnt > COUNTERS_MAX))
 		return -E2BIG;
+	if (l->counters) {
+		memcpy(a.counters, l->counters, l->cnt * sizeof(a.counters[0]));
+		a.counters_cnt = l->cnt;
+	}
 	memcpy(a.offsets, l->offsets, l->cnt * sizeof(a.offsets[0]));
 	memcpy(a.cookies, l->cookies, l->cnt * sizeof(a.cookies[0]));
 	return call(ctx, &a, sizeof(a), l->file_fd, &out);
@@ -303,8 +311,11 @@ static int do_link(const struct request *q, struct err *why)
 				 .tgid = a->tid,
 				 .cnt = a->cnt,
 				 .offsets = a->offsets,
-				 .cookies = a->cookies };
-	bool whole = q->body == sizeof(*a) - offsetof(struct ask, path) && a->cnt <= SITES_MAX && q->fd >= 0;
+				 .cookies = a->cookies,
+				 .counters = a->counters_cnt ? a->counters : NULL };
+	bool counted = a->counters_cnt == a->cnt && a->cnt <= COUNTERS_MAX;
+	bool whole = q->body == sizeof(*a) - offsetof(struct ask, path) && a->cnt <= SITES_MAX && q->fd >= 0 &&
+		     (counted || !a->counters_cnt);
 	return whole ? grant_link(&l, why) : no_such_request(why);
 }
 

@@ -241,6 +241,19 @@ static bool is_code(const Elf64_Phdr *segments, size_t cnt, uint64_t offset)
 	return false;
 }
 
+/* What the kernel counts tracers in must be the file's own writable data. */
+static bool is_counter(const Elf64_Phdr *segments, size_t cnt, uint64_t offset)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		const Elf64_Phdr *s = &segments[i];
+		uint64_t into = offset - s->p_offset;
+		if (s->p_type == PT_LOAD && (s->p_flags & (PF_W | PF_X)) == PF_W && into < s->p_filesz &&
+		    s->p_filesz - into >= sizeof(uint16_t))
+			return true;
+	}
+	return false;
+}
+
 static bool are_code(const struct rights_link *l)
 {
 	Elf64_Phdr segments[SEGMENTS_MAX];
@@ -250,7 +263,8 @@ static bool are_code(const struct rights_link *l)
 	ssize_t n = head.e_phnum * (ssize_t)sizeof(*segments);
 	bool all = pread(l->file_fd, segments, (size_t)n, (off_t)head.e_phoff) == n;
 	for (uint32_t i = 0; all && i < l->cnt; i++)
-		all = is_code(segments, head.e_phnum, l->offsets[i]);
+		all = is_code(segments, head.e_phnum, l->offsets[i]) &&
+		      (!l->counters || !l->counters[i] || is_counter(segments, head.e_phnum, l->counters[i]));
 	return all;
 }
 
@@ -262,7 +276,7 @@ int grant_link(const struct rights_link *l, struct err *why)
 	if (!known || !l->cnt)
 		return err_set(why, EINVAL, "link refused: not a probe");
 	if (fstat(l->file_fd, &st) || !S_ISREG(st.st_mode) || !are_code(l))
-		return err_set(why, EACCES, "probes refused: not on code of an ELF file");
+		return err_set(why, EACCES, "probes refused: not on code of an ELF file, or counted outside its data");
 	int rc = l->tgid ? must_run(l->tgid, &st, ANYWHERE) : 0;
 	if (rc == -ESTALE)
 		return err_set(why, ESTALE, "probes refused: process %u does not run this file", l->tgid);
