@@ -29,6 +29,7 @@
 #include "pair_by_thread.bpf.h"
 #include "pair_by_frame.bpf.h"
 #include "pair_by_refill.bpf.h"
+#include "note.bpf.h"
 #include "resident.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -111,5 +112,25 @@ int free_enter(struct pt_regs *ctx)
 		count(ALYS_ST_UNSAMPLED); /* nested calls, too */
 	else
 		free_take(ctx, site, addr, cfa);
+	return 0;
+}
+
+SEC("uprobe")
+int noted_alloc(struct pt_regs *ctx)
+{
+	struct call_room *room = noted_begin(ctx);
+	if (!room)
+		return 0;
+	if (room->now.sampled)
+		room->now.stack = noted_stack(ctx);
+	return noted_end(room);
+}
+
+SEC("uprobe")
+int noted_free(struct pt_regs *ctx)
+{
+	__u64 addr = noted_ended(ctx);
+	if (addr)
+		emit_free(addr, config.free_stacks ? noted_stack(ctx) : 0, 0);
 	return 0;
 }

@@ -128,6 +128,18 @@ struct {
 } sites SEC(".maps") __weak;
 
 /*
+ * Arguments of a program's own probes, by attach cookie. Written by the loader before it attaches, and not removed: the
+ * next probe with that number overwrites it.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, ALYS_MAX_SITES);
+	__type(key, __u32);
+	__type(value, struct alys_note);
+} notes SEC(".maps") __weak;
+
+/*
  * Files with allocators, by the index in their sites. Written by the loader; programs read it and count there how a
  * trial goes.
  */

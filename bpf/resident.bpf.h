@@ -182,25 +182,9 @@ static __always_inline __u64 page_interval(struct rss_seen *seen, __u64 size)
 	return seen->in_tick++ < EXACT_A_TICK ? 1 : sample_point(size);
 }
 
-static __always_inline __u64 touch_stack(struct pt_regs *regs, __u32 memory)
-{
-	__s32 slot = config.max_frames ? slot_claim(stack_place(regs)) : -1;
-	struct walk_slot *w = slot_at(slot);
-	if (!w) {
-		if (config.max_frames)
-			count(ALYS_ST_NO_SLOT);
-		return 0;
-	}
-	walk_interrupted(regs, w, stack_mix(stack_owner(), memory));
-	walk_tables(slot);
-	w->rec.memory = memory;
-	w->ips[0] = PT_REGS_IP(regs);
-	return walk_finish(slot);
-}
-
 static __always_inline void page_send(struct pt_regs *regs, __u64 addr, __u64 size, __u64 interval, __u32 memory)
 {
-	__u64 stack = touch_stack(regs, memory);
+	__u64 stack = stack_take_anywhere(regs, stack_mix(stack_owner(), memory), memory);
 	struct alys_ev_alloc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
 		count_loss(ALYS_ST_LOST_RING_ALLOC);

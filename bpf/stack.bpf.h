@@ -201,6 +201,23 @@ static __always_inline __u64 stack_end(struct pt_regs *ctx, __u64 cfa, __s32 slo
 	return walk_finish(slot);
 }
 
+/* Of a thread that is anywhere in a function. memory: ALYS_MEMORY_* for a touch of a page, else 0. */
+static __always_inline __u64 stack_take_anywhere(struct pt_regs *regs, __u64 owner, __u32 memory)
+{
+	__s32 slot = config.max_frames ? slot_claim(stack_place(regs)) : -1;
+	struct walk_slot *w = slot_at(slot);
+	if (!w) {
+		if (config.max_frames)
+			count(ALYS_ST_NO_SLOT);
+		return 0;
+	}
+	walk_interrupted(regs, w, owner);
+	walk_tables(slot);
+	w->rec.memory = memory;
+	w->ips[0] = PT_REGS_IP(regs);
+	return walk_finish(slot);
+}
+
 static __always_inline __u64 stack_take(struct pt_regs *ctx, __u64 cfa)
 {
 	return stack_end(ctx, cfa, stack_begin(ctx, cfa));

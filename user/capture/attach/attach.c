@@ -77,9 +77,10 @@ const struct byte_counter *attach_counter(const struct attach *a, struct module_
 	return f && f->served && f->list.counter.known ? &f->list.counter : NULL;
 }
 
+/* A link for all would raise the counters of probes in processes that are no targets: their samplers would begin. */
 void attach_share(struct attach *a, bool shared)
 {
-	a->shared = shared;
+	a->shared = shared && !record_is_noted(a->h->o);
 }
 
 bool attach_is_shared(const struct attach *a)

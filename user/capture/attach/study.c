@@ -67,6 +67,10 @@ int study_families(const char *names, uint32_t *out, struct err *err)
 		*out |= 1u << family;
 		at += n + (at[n] == ',');
 	}
+	if (*out & 1u << ALLOC_USDT && *out != 1u << ALLOC_USDT)
+		return err_set(err, EINVAL,
+			       "--allocator usdt stands alone: the blocks that a program's own probes report are also those of "
+			       "its allocator, and would count twice");
 	return 0;
 }
 

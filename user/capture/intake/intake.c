@@ -12,6 +12,7 @@
 
 #include "alys.h"
 #include "catalog/catalog.h"
+#include "model/model.h"
 
 struct intake {
 	struct intake_ops ops;
@@ -39,12 +40,18 @@ static void event_head(struct event *e, const struct alys_head *h, enum event_ki
 		e->flags |= EVENT_F_UNFOLLOWED;
 }
 
+/* The interval at which a block of this size stands for so many bytes. */
+static uint64_t interval_of(uint64_t size, uint64_t weight)
+{
+	return sample_interval(size, (double)weight / (double)(size ? size : 1));
+}
+
 static void event_alloc(struct event *e, const struct alys_ev_alloc *a, enum event_kind kind)
 {
 	event_head(e, &a->h, kind);
 	e->addr = a->addr;
 	e->size = a->size;
-	e->interval = a->interval;
+	e->interval = a->h.flags & ALYS_F_WEIGHED ? interval_of(a->size, a->interval) : a->interval;
 	e->batch = a->batch;
 	e->span = a->span;
 }

@@ -19,6 +19,7 @@
 /* One batch per program; a site may be in several. */
 struct batches {
 	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill, frame_predict;
+	struct batch noted_alloc, noted_free; /* a program's own probes */
 };
 
 struct plan {
@@ -68,6 +69,8 @@ static void batches_begin(struct batches *b, const struct probe *p, uint32_t tri
 		.frame_predict = { .prog = p->skel->progs.frame_predict, .trial = trial, .window = window && !trial },
 		.free_enter = { .prog = p->skel->progs.free_enter, .window = window },
 		.refill = { .prog = p->skel->progs.refill, .window = window },
+		.noted_alloc = { .prog = p->skel->progs.noted_alloc },
+		.noted_free = { .prog = p->skel->progs.noted_free },
 	};
 }
 
@@ -159,6 +162,23 @@ static int describe_object(struct probe *p, const struct site_list *l, uint32_t 
 	wire.tcache.agreed = known.tcache.agreed;
 	wire.tcache.wrong = known.tcache.wrong;
 	return publish_object(p, index, &wire, err);
+}
+
+/* Where its arguments are, and the probe to the batch of its program. */
+static int plan_noted(struct plan *plan, struct probe *p, const struct site *s, struct err *err)
+{
+	struct batches *to = &plan->stay;
+	struct alys_site wire;
+	uint64_t cookie;
+	sites_fill_entry(s, plan->set->object, &wire);
+	int rc = publish_site(plan, p, &wire, &cookie, err);
+	if (rc)
+		return rc;
+	uint32_t index = (uint32_t)cookie;
+	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.notes), &index, &s->note, BPF_ANY))
+		return err_set(err, errno, "cannot describe a program's own probe: %s", strerror(errno));
+	return batch_add_counted(s->row->shape == ALYS_SHAPE_FREE ? &to->noted_free : &to->noted_alloc, s->offset, cookie,
+				 s->semaphore);
 }
 
 /* Adds an entry to the batch of its program. */
@@ -294,7 +314,7 @@ static int plan_all(struct plan *plan, struct probe *p, struct err *err)
 		const struct site *s = &o->sites->sites[i];
 		bool dropped = p->no_frees && s->row->shape == ALYS_SHAPE_FREE && !is_collected(s);
 		if (s->state == SITE_PROBED && !dropped)
-			rc = plan_entry(plan, p, s, err);
+			rc = s->row->family == ALLOC_USDT ? plan_noted(plan, p, s, err) : plan_entry(plan, p, s, err);
 	}
 	/* Until the new exits are attached, those of the trial keep their numbers. */
 	if (plan->exits_only)
@@ -313,10 +333,10 @@ static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
 {
 	struct batches *stay = &plan->stay, *window = &plan->window;
 	struct batch *order[] = {
-		&stay->frame_exit,   &window->frame_exit,   &stay->frame_predict, &window->frame_predict,
-		&stay->plain_return, &window->plain_return, &stay->session,       &window->session,
-		&stay->plain_enter,  &window->plain_enter,  &stay->frame_enter,   &window->frame_enter,
-		&stay->free_enter,   &window->free_enter,   &stay->refill,        &window->refill,
+		&stay->frame_exit,     &window->frame_exit,  &stay->frame_predict, &window->frame_predict, &stay->plain_return,
+		&window->plain_return, &stay->session,       &window->session,     &stay->plain_enter,     &window->plain_enter,
+		&stay->frame_enter,    &window->frame_enter, &stay->free_enter,    &window->free_enter,    &stay->refill,
+		&window->refill,       &stay->noted_free,    &stay->noted_alloc,
 	};
 	const size_t n = sizeof(order) / sizeof(order[0]);
 	int rc = plan_all(plan, p, err);

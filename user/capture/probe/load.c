@@ -81,8 +81,8 @@ static uint8_t choose_walk(const struct probe *p, uint8_t wanted)
 static void let_sleep(struct probe *p)
 {
 	struct bpf_program *walking[] = {
-		p->skel->progs.call_session, p->skel->progs.plain_enter, p->skel->progs.frame_enter,
-		p->skel->progs.refill,       p->skel->progs.free_enter,  p->skel->progs.gc_begin,
+		p->skel->progs.call_session, p->skel->progs.plain_enter, p->skel->progs.frame_enter, p->skel->progs.refill,
+		p->skel->progs.free_enter,   p->skel->progs.gc_begin,    p->skel->progs.noted_alloc, p->skel->progs.noted_free,
 	};
 	for (size_t i = 0; i < sizeof(walking) / sizeof(walking[0]) && p->walk == ALYS_WALK_SLEEP; i++)
 		bpf_program__set_flags(walking[i], BPF_F_SLEEPABLE);
@@ -109,6 +109,7 @@ static void choose_programs(struct probe *p, const struct probe_config *cfg)
 		p->skel->progs.plain_enter, p->skel->progs.plain_return,  p->skel->progs.frame_enter, p->skel->progs.frame_exit,
 		p->skel->progs.free_enter,  p->skel->progs.refill,        p->skel->progs.gc_begin,    p->skel->progs.gc_mark,
 		p->skel->progs.gc_end,      p->skel->progs.frame_predict, p->skel->progs.on_link,     p->skel->progs.count_entry,
+		p->skel->progs.noted_alloc, p->skel->progs.noted_free,
 	};
 	bool has_session = p->tier == PROBE_TIER_SESSION;
 	bpf_program__set_autoload(p->skel->progs.on_oom, p->facts.oom);
@@ -117,6 +118,8 @@ static void choose_programs(struct probe *p, const struct probe_config *cfg)
 	bpf_program__set_autoload(p->skel->progs.plain_return, !has_session);
 	bpf_program__set_autoload(p->skel->progs.refill, cfg->interval != 0);
 	bpf_program__set_autoload(p->skel->progs.count_entry, cfg->counts_calls);
+	bpf_program__set_autoload(p->skel->progs.noted_alloc, cfg->noted);
+	bpf_program__set_autoload(p->skel->progs.noted_free, cfg->noted);
 	bpf_program__set_expected_attach_type(session, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
 	for (size_t i = 0; i < sizeof(multi) / sizeof(multi[0]) && p->tier != PROBE_TIER_PERF; i++)
 		bpf_program__set_expected_attach_type(multi[i], (enum bpf_attach_type)ATTACH_UPROBE_MULTI);

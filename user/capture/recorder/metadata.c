@@ -51,7 +51,9 @@ void metadata_begin(struct live *l)
 	meta(l, "backtrace", "%s", backtraces[l->h.o->backtrace]);
 	if (l->h.o->backtrace != BACKTRACE_NONE)
 		meta(l, "walk", "%s", walks[probe_walk(l->h.probe)]);
-	if (l->h.o->interval)
+	if (record_is_noted(l->h.o))
+		meta(l, "sample", "program");
+	else if (l->h.o->interval)
 		meta(l, "sample", "bytes:%" PRIu64, l->rate.interval);
 	if (l->h.o->rss)
 		meta(l, "subject", "resident pages");
@@ -66,6 +68,8 @@ void metadata_begin(struct live *l)
 void metadata_rate(struct live *l)
 {
 	char value[32];
+	if (record_is_noted(l->h.o))
+		return;
 	snprintf(value, sizeof(value), "bytes:%" PRIu64, l->rate.interval);
 	catalog_put_meta(l->h.catalog, "sample", value);
 }
@@ -86,7 +90,7 @@ void metadata_sampling(struct live *l)
 {
 	char more[48] = "";
 	metadata_calls(l);
-	if (l->h.o->interval)
+	if (l->h.o->interval && !record_is_noted(l->h.o))
 		meta(l, "sample_at", "%s", attach_facts(l->attach)->refills ? "refill" : "call");
 	if (!attach_sample_gap(l->attach))
 		return;

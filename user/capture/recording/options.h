@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "catalog/attributes.h"
 
@@ -56,9 +57,15 @@ struct record_options {
 	bool live;                   /* its consumer reads results while it runs, not after its end */
 };
 
+/* --allocator usdt: programs sample themselves, and report it by probes of their own. */
+static inline bool record_is_noted(const struct record_options *o)
+{
+	return o->allocators && !strcmp(o->allocators, "usdt");
+}
+
 static inline double record_overhead(const struct record_options *o)
 {
-	if (!o->interval || o->rss)
+	if (!o->interval || o->rss || record_is_noted(o))
 		return 0;
 	return o->max_overhead < 0 ? OVERHEAD_DEFAULT : o->max_overhead;
 }

@@ -28,7 +28,7 @@
 		.runs_user_code = true, __VA_ARGS__                                                                            \
 	}
 /* PROVIDER:NAME of a probe; OpenTelemetry's profiler, design document 00003; Datadog's has the same arguments */
-#define USDT(sym, shp) ROW(sym, USDT, shp, 0, 0, 0, .flags = 0)
+#define USDT(sym, shp) ROW(sym, USDT, shp, 0, 0, 0, .runs_user_code = true)
 #define KIND .flags = ALYS_SITE_GC_KIND, .kind_arg
 #define ATOMIC .flags = ALYS_SITE_ATOMIC
 #define ZERO_FREES .flags = ALYS_SITE_FREES_ON_ZERO

@@ -153,6 +153,15 @@ static int check_rss(struct record_options *r, struct err *err)
 	return 0;
 }
 
+static int check_noted(const struct record_options *r, struct err *err)
+{
+	if (!record_is_noted(r) || !(r->interval || r->max_overhead > 0 || r->sample_at || r->return_probes))
+		return 0;
+	return err_set(err, EINVAL,
+		       "--allocator usdt has the samples that the program takes itself: leave out --sample, --max-overhead, "
+		       "--sample-at and --return-probes");
+}
+
 static int take_words(void *opts, int n, char **words, char **command, struct err *err)
 {
 	struct record_options *r = opts;
@@ -168,7 +177,7 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 			"--max-overhead is for samples: give --sample bytes:512k with it, or record every call without it");
 	if (r->calls && r->backtrace < BACKTRACE_NAME)
 		return err_set(err, EINVAL, "--calls needs the names of functions: leave out --backtrace none or addr");
-	int rc = check_rss(r, err);
+	int rc = check_rss(r, err) ?: check_noted(r, err);
 	return rc ? rc : output_of_environment(r, err);
 }
 

@@ -50,6 +50,22 @@ static void list_findings(struct findings *f, const struct module *m, int fd, st
 	sites_free(&v.plain);
 }
 
+/* Probes that the file defines: only asked for on their own. */
+static void list_noted(struct listing *l, const struct module *m, int fd)
+{
+	const struct examination e = {
+		.module = m->id, .fd = fd, .path = m->path, .ask = { .parts = FINDINGS_SITES, .families = 1u << ALLOC_USDT }
+	};
+	struct findings f;
+	examinations_now(l->examinations, &e, &f);
+	if (f.sites.calls.sites_cnt) {
+		text_clean(l->out, m->path, SIZE_MAX);
+		buf_adds(l->out, "\n");
+		sites_print(&f.sites.calls, l->out);
+	}
+	findings_free(&f);
+}
+
 static void list_module(void *ctx, const struct proc *p, const struct module *m, int fd)
 {
 	struct listing *l = ctx;
@@ -70,6 +86,7 @@ static void list_module(void *ctx, const struct proc *p, const struct module *m,
 	else if (told)
 		list_findings(&f, m, fd, l->out);
 	findings_free(&f);
+	list_noted(l, m, fd);
 }
 
 static void ignore_proc(void *ctx, const struct proc *p)

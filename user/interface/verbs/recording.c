@@ -3,6 +3,7 @@
 #include "verbs/recording.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "access/outfile.h"
@@ -37,6 +38,15 @@ static int open_parts(struct recording *r, const struct record_options *o, struc
 	return rc;
 }
 
+static int nothing_noted(uint32_t pid, struct err *err)
+{
+	return err_set(
+		err, ENOENT,
+		"no probe otel_memory:alloc or ddheap:alloc that can be used in the files of the process (`alys-bpf doctor "
+		"--probes %" PRIu32 "` shows those that cannot): without --allocator usdt its allocator is probed",
+		pid);
+}
+
 static int nothing_found(struct live *l, struct err *err)
 {
 	struct buf searched = { 0 }, closed = { 0 };
@@ -49,6 +59,7 @@ static int nothing_found(struct live *l, struct err *err)
 		target_closed_text(l->h.targets, &closed);
 	const struct err *failed = &attach_facts(l->attach)->failed;
 	int rc = failed->code ? err_set(err, ENOENT, "no allocator could be probed: %s", failed->text)
+		 : record_is_noted(l->h.o) && l->h.o->pids_cnt ? nothing_noted(l->h.o->pids[0], err)
 		 : closed.len
 			 ? err_set(err, EACCES, "no allocator found: %s", buf_str(&closed))
 			 : err_set(err, ENOENT, "no allocator found in %s: the process may bring its own under other names%s",

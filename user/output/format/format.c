@@ -262,7 +262,12 @@ static void add_resident(const struct sink_input *in, struct buf *out)
 static void add_sampling(const struct sink_input *in, struct buf *out)
 {
 	bool resident = format_is_resident(in->catalog);
-	if (in->snapshot->facts.sampled && (!resident || format_interval(in->catalog) > 1))
+	const char *sample = catalog_meta(in->catalog, "sample");
+	if (sample && !strcmp(sample, "program"))
+		buf_adds(out, in->snapshot->facts.sampled
+				      ? "estimated from samples that the program took itself, with its weights\n"
+				      : "as the program reported it by its own probes\n");
+	else if (in->snapshot->facts.sampled && (!resident || format_interval(in->catalog) > 1))
 		buf_addf(out, "estimated from samples, one per %" PRIu64 " bytes on average%s\n", format_interval(in->catalog),
 			 resident ? " where pages come fast; the others are recorded one by one" : "");
 	if (resident)

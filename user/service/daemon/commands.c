@@ -224,8 +224,12 @@ static void status(const struct commands *c, struct client *from, uid_t uid, boo
 	if (c->pid != getpid())
 		buf_addf(&out, " (records in %d)", (int)getpid());
 	buf_addf(&out, ", up %lld s\n", (long long)(now_ns() / 1000000000) - (long long)(c->begun_ns / 1000000000));
-	buf_addf(&out, "tracing    %s; one sample every %llu bytes", s.on ? "on" : "off", (unsigned long long)s.interval);
-	if (s.interval != s.interval_wanted)
+	buf_addf(&out, "tracing    %s; ", s.on ? "on" : "off");
+	if (s.noted)
+		buf_adds(&out, "the samples that programs take themselves");
+	else
+		buf_addf(&out, "one sample every %llu bytes", (unsigned long long)s.interval);
+	if (!s.noted && s.interval != s.interval_wanted)
 		buf_addf(&out, " instead of %llu%s", (unsigned long long)s.interval_wanted,
 			 s.cause ? "" : ", which comes back step by step");
 	if (s.no_frees)

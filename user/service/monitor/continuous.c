@@ -726,6 +726,7 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 		.interval = live_interval(l),
 		.interval_wanted = c->limits.interval_wanted,
 		.cause = cause_of(c),
+		.noted = record_is_noted(&c->record),
 		.no_frees = c->record.no_frees,
 		.processes = target_count(l->h.targets),
 		.files = attach_files(l->attach),

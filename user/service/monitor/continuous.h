@@ -54,6 +54,7 @@ struct continuous_status {
 	uint64_t memory_kernel, memory_set_by; /* the kernel's part; reserved for profiles */
 	double overhead;                       /* percent of all CPUs: probes and ourselves */
 	uint64_t refused_stacks, refused_processes, thinned, workers_failed, unseen;
+	bool noted;    /* --allocator usdt: programs sample themselves */
 	bool no_frees; /* --profile allocations: what is in use is known of collected heaps only */
 	bool windowed; /* with --max-overhead, where the kernel allows it */
 	struct windows_facts windows;

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program's own probes for allocations (USDT): counts and weights are the program's, counters of tracers are left as they were."""
+
+import json
+import re
+import signal
+import struct
+import subprocess
+
+import pytest
+
+from conftest import PROGS, TIMEOUT, alys, assert_clean, assert_law, assert_same, events_of, probe_programs, tally, wait_until
+
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
+
+PROGRAM = "c_usdt"
+COUNTED = {"site_usdt_counted", "site_usdt_counted_free"}
+
+
+def counters(pid):
+    """The two counters of tracers, in the process' memory."""
+    listed = subprocess.run(["nm", PROGS / PROGRAM], capture_output=True, text=True, check=True, timeout=TIMEOUT).stdout
+    base = int(open(f"/proc/{pid}/maps").readline().split("-")[0], 16)
+    with open(f"/proc/{pid}/mem", "rb", 0) as mem:
+        found = []
+        for at in re.findall(r"^(\S+) \S (?:alloc|free)_semaphore$", listed, re.M):
+            mem.seek(base + int(at, 16))
+            found += struct.unpack("H", mem.read(2))
+    assert len(found) == 2
+    return found
+
+
+def begin(started, trace, *args):
+    program = started.program(PROGRAM).wait_ready()
+    tracer = started.tracer("-a", "usdt", "-p", program.pid, "-o", trace, *args).recording()
+    return program, tracer
+
+
+def test_every_report_once(started, tmp_path):
+    before, trace = probe_programs(), tmp_path / "t.alys"
+    program, tracer = begin(started, trace)
+    assert counters(program.pid) == [1, 1]
+    program.go()
+    truth = program.truths()[0]
+    tracer.stop()
+    assert counters(program.pid) == [0, 0]
+    assert_clean(program.pid, before)
+    assert truth["sites"]["site_usdt_counted"]["allocs"] == 500
+    assert_same(truth["sites"], tally(events_of(trace, tmp_path))[program.pid])
+    book = assert_law(trace)
+    assert book.skipped == 0, book
+
+
+def test_weights(started, tmp_path):
+    """One block in ten is reported, and weighs as much as ten; the others weigh themselves."""
+    trace = tmp_path / "t.alys"
+    program, tracer = begin(started, trace)
+    program.go()
+    truth = program.truths()[0]["sites"]
+    tracer.stop()
+    done = alys("report", "--show", "alloc", "-f", "json", trace)
+    assert done.returncode == 0, done.stderr
+    told = {row["site"].split()[0]: row for row in json.loads(done.stdout)["rows"]}
+    for name, site in truth.items():
+        times = 10 if name == "site_usdt_sampled" else 1
+        if site["allocs"]:
+            assert told[name]["bytes"] == pytest.approx(times * site["bytes"], rel=0.001), name
+    assert "samples that the program took itself" in alys("report", trace).stdout + alys("report", trace).stderr
+
+
+def test_counters_after_kill(started, tmp_path):
+    before = probe_programs()
+    program, tracer = begin(started, tmp_path / "t.alys")
+    assert counters(program.pid) == [1, 1]
+    tracer.proc.send_signal(signal.SIGKILL)
+    tracer.proc.communicate(timeout=TIMEOUT)
+    wait_until(lambda: counters(program.pid) == [0, 0])
+    assert_clean(program.pid, before)
+    program.go()
+    assert program.truths()[0]["sites"]["site_usdt_free"]["frees"]
+    assert program.finish() == 0
+
+
+def test_not_beside_malloc(started, tmp_path):
+    """Without --allocator usdt these probes are left alone: every block counts once, as malloc's."""
+    trace = tmp_path / "t.alys"
+    program = started.program(PROGRAM).wait_ready()
+    tracer = started.tracer("-p", program.pid, "-o", trace).recording()
+    assert counters(program.pid) == [0, 0]
+    program.go()
+    truth = program.truths()[0]["sites"]
+    tracer.stop()
+    assert not COUNTED & set(truth)
+    assert assert_law(trace).rows["recorded-alloc"] == 7 * 500
+
+
+def test_others_are_left_alone(started, tmp_path):
+    """The counter of a process that runs the same program and is not traced stays 0, with --follow, too."""
+    other = started.program(PROGRAM).wait_ready()
+    program, tracer = begin(started, tmp_path / "t.alys", "--follow")
+    assert counters(program.pid) == [1, 1] and counters(other.pid) == [0, 0]
+    tracer.stop()
+
+
+def test_listed(started):
+    program = started.program(PROGRAM).wait_ready()
+    said = alys("doctor", "--probes", program.pid).stdout
+    assert re.search(r"otel_memory:alloc \(usdt\) at \S+: probed with --allocator usdt: .*\n +no semaphore, arguments 8@8\(%rbx\)", said)
+    assert re.search(r"ddheap:free \(usdt\) at \S+: probed .*\n +semaphore, arguments 8@%rdi", said)
+    assert len(re.findall(r"refused: an argument is neither a constant", said)) == 2
+    assert re.search(r"refused: its instruction is not a nop of one byte", said)
+
+
+@pytest.mark.parametrize("words, sentence", [
+    (("-a", "usdt,libc"), "--allocator usdt stands alone"),
+    (("-a", "usdt", "-s", "bytes:4096"), "--allocator usdt has the samples that the program takes"),
+    (("-a", "usdt"), "no probe otel_memory:alloc or ddheap:alloc that can be used"),
+])
+def test_refused(started, tmp_path, words, sentence):
+    program = started.program("c_fixed").wait_ready()
+    done = alys(*words, "-p", program.pid, "-o", tmp_path / "t.alys")
+    assert done.returncode and sentence in done.stderr and done.stderr.count("\n") == 1, done.stderr

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program with a sampler of its own, which reports allocations by probes (USDT), with each form of their arguments. Where it
+ * counts its tracers it reports only while there is one. The truth is about the blocks that are reported.
+ */
+#include "truth.h"
+#include "usdt.h"
+
+#define ROUNDS 500
+#define WEIGHT 10 /* one block in so many is reported, and says so */
+
+#define SAMPLER __attribute__((noipa)) static
+
+USDT_COUNTER alloc_semaphore;
+USDT_COUNTER free_semaphore;
+
+/* The weight is that of one block: all of them are reported. */
+SAMPLER void in_registers(void *p, size_t size, size_t weight)
+{
+	USDT("otel_memory", "alloc", "0", "nop", "8@%%rdi 8@%%rsi 8@%%rdx", "D"(p), "S"(size), "d"(weight));
+}
+
+/* The block in memory, its size in half a register, its weight a constant. */
+SAMPLER void in_memory(void *p, size_t size)
+{
+	struct {
+		long before;
+		void *block;
+	} here = { 0, p };
+	USDT("otel_memory", "alloc", "0", "nop", "8@8(%%rbx) 4@%%ecx 8@$96", "b"(&here), "c"(size | 7ull << 32), "m"(here));
+}
+
+/* Signed, in memory below a register; no weight. */
+SAMPLER void as_signed(void *p, size_t size)
+{
+	struct {
+		int size, after;
+	} here = { (int)size, -1 };
+	USDT("otel_memory", "alloc", "0", "nop", "-8@%%rax -4@-4(%%rdx)", "a"(p), "d"(&here.after), "m"(here));
+}
+
+SAMPLER int counted(void *p, size_t size)
+{
+	if (!*(volatile unsigned short *)&alloc_semaphore)
+		return 0;
+	USDT("ddheap", "alloc", "alloc_semaphore", "nop", "8@%%rdi 8@%%rsi 8@%%rdx", "D"(p), "S"(size), "d"(size));
+	return 1;
+}
+
+/* In forms that are not read, and on a nop of five bytes: no probe may be here. */
+SAMPLER void refused(void *p, size_t size)
+{
+	static void *block;
+	block = p;
+	USDT("otel_memory", "alloc", "0", "nop", "8@block(%%rip) 8@%%rsi 8@%%rdx", "S"(size), "d"(size), "m"(block));
+	USDT("otel_memory", "alloc", "0", "nop", "8@(%%rax,%%rsi,8) 8@%%rsi 8@%%rdx", "a"(&block), "S"(0l), "d"(size));
+	USDT("otel_memory", "alloc", "0", ".byte 0x0f, 0x1f, 0x44, 0, 0", "8@%%rdi 8@%%rsi 8@%%rdx", "D"(p), "S"(size),
+	     "d"(size));
+}
+
+SAMPLER void ended(void *p)
+{
+	USDT("otel_memory", "free", "0", "nop", "8@%%rdi", "D"(p));
+}
+
+SAMPLER int counted_end(void *p)
+{
+	if (!*(volatile unsigned short *)&free_semaphore)
+		return 0;
+	USDT("ddheap", "free", "free_semaphore", "nop", "8@%%rdi", "D"(p));
+	return 1;
+}
+
+SITE void *site_usdt_registers(size_t size)
+{
+	void *p = ALLOC(malloc(size), size);
+	in_registers(p, size, size);
+	return p;
+}
+
+SITE void *site_usdt_memory(size_t size)
+{
+	void *p = ALLOC(malloc(size), size);
+	in_memory(p, size);
+	return p;
+}
+
+SITE void *site_usdt_signed(size_t size)
+{
+	void *p = ALLOC(malloc(size), size);
+	as_signed(p, size);
+	return p;
+}
+
+SITE void *site_usdt_counted(size_t size)
+{
+	void *p = malloc(size);
+	return counted(p, size) ? ALLOC(p, size) : p;
+}
+
+SITE void *site_usdt_sampled(size_t size, int drawn)
+{
+	void *p = malloc(size);
+	if (drawn)
+		in_registers(ALLOC(p, size), size, WEIGHT * size);
+	return p;
+}
+
+/* Larger than the sampler's interval, whose points it holds one of: it counts with the weight. */
+SITE void *site_usdt_large(size_t size, size_t weight)
+{
+	void *p = malloc(size);
+	in_registers(ALLOC(p, weight), size, weight);
+	return p;
+}
+
+SITE void *site_usdt_refused(size_t size)
+{
+	void *p = malloc(size);
+	refused(p, size);
+	return p;
+}
+
+SITE void site_usdt_free(void *p)
+{
+	ended(p);
+	FREE(free, p);
+}
+
+SITE void site_usdt_counted_free(void *p)
+{
+	if (counted_end(p))
+		truth_free(__func__, p);
+	free(p);
+	NO_TAIL_CALL();
+}
+
+int main(void)
+{
+	truth_ready();
+	for (int i = 0; i < ROUNDS; i++) {
+		void *blocks[] = { site_usdt_registers(64), site_usdt_memory(96), site_usdt_signed(128) };
+		for (size_t k = 0; k < sizeof(blocks) / sizeof(*blocks); k++) {
+			if (i % 2)
+				site_usdt_free(blocks[k]);
+		}
+		void *block = site_usdt_counted(160);
+		if (i % 4)
+			site_usdt_counted_free(block);
+		site_usdt_sampled(512, i % WEIGHT == 0);
+		site_usdt_free(site_usdt_large(4096, 3000));
+		free(site_usdt_refused(32));
+	}
+	return truth_done();
+}
