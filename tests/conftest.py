@@ -91,7 +91,7 @@ def pytest_configure(config):
 
 
 # The files that take longest begin first: nothing is left to do beside them at the end.
-LONGEST = ("test_symbols.py", "test_html.py", "test_http.py")
+LONGEST = ("test_symbols.py", "test_html.py", "test_http.py", "test_liveness.py", "test_remembered.py", "test_record.py", "test_daemon_long.py")
 
 
 def pytest_collection_modifyitems(items):
@@ -188,6 +188,7 @@ def changed_text(pid):
 
 
 def assert_clean(pid, before):
+    assert not Current.item.get_closest_marker("beside"), "this process may have probes of tests beside this one"
     assert not leftovers(before)
     assert changed_text(pid) == {}
 

@@ -15,6 +15,8 @@ import pytest
 
 from conftest import ALYS, PROGS, STRAIGHT, TIMEOUT, alys, assert_law, each_event, convert, ledger
 
+pytestmark = pytest.mark.beside
+
 MESSAGE = re.compile(r"alys-bpf: .+\n")
 
 

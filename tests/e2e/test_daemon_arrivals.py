@@ -5,7 +5,7 @@ import pytest
 
 from own_allocator import own_library
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 LOADER = """
 import ctypes, select, sys

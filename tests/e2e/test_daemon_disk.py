@@ -15,7 +15,7 @@ import pytest
 from conftest import PROGS, TIMEOUT, alys, convert, law, pprof, remove_group, started_in
 from sockets import talk
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 
 def recorded(d):

@@ -11,7 +11,7 @@ import pytest
 from conftest import PROGS
 from served import metrics, served  # noqa: F401 (a fixture)
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 LONG = 120
 

@@ -66,6 +66,7 @@ def test_long_lines_of_a_config_are_whole(place):
 
 
 @pytest.mark.bpf
+@pytest.mark.beside
 def test_directory_of_somebody_else(place):
     """The command given in the message fixes the error."""
     folder = place / "profiles"
@@ -89,6 +90,7 @@ def test_directory_of_somebody_else(place):
 
 
 @pytest.mark.bpf
+@pytest.mark.beside
 def test_directory_that_cannot_be_made(place):
     folder = place / "a/b/profiles"
     said = refused("--off", "--socket", place / "ctl", "--profile-dir", folder, status=1)

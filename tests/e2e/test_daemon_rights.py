@@ -12,7 +12,7 @@ import pytest
 
 from conftest import ADMIN, ALYS, NOBODY, PROGS, RIGHTS, TIMEOUT, Daemon
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 ALL = [*RIGHTS, "checkpoint_restore"]
 

@@ -19,7 +19,7 @@ from conftest import ALYS, TIMEOUT, Daemon, children_of, family, pprof
 from served import functions, metrics, served  # noqa: F401 (a fixture)
 from web_driver import get, wait_for
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 
 def total(found, prefix):

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import BUILD, DEMO, ROOT, TIMEOUT, Program, Tracer, alys
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 READING = re.compile(r"\b(objects|server|heap)\.alys\b")
 

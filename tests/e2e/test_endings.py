@@ -8,7 +8,7 @@ import pytest
 from conftest import alys, pprof
 from ends import ENDS, start
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 
 @pytest.mark.parametrize("how", ENDS)

@@ -15,7 +15,7 @@ import pytest
 import hostile_elf
 from conftest import ALYS, TIMEOUT, children_of, ledger
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 MOST_MEMORY = 700 << 20  # of all that belongs to a recording; one such file took 3.2 GB
 PATIENCE = 15            # for an answer that a stalled daemon owed for longer than this

@@ -243,6 +243,7 @@ def parca_scrapes(address, pid):
 
 
 @pytest.mark.bpf
+@pytest.mark.beside
 def test_scrapers_get_what_the_page_says(scraped, tmp_path):
     need("prometheus")
     address, pid = scraped

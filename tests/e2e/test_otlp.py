@@ -133,6 +133,7 @@ def test_files_are_known_by_build_id(sink):
 
 
 @pytest.mark.bpf
+@pytest.mark.beside
 def test_a_process_is_known_as_its_environment_and_its_cgroup_say(tmp_path, started, group):
     """The target's environment is read, and only OpenTelemetry's variables of it."""
     unit, trace = group / "shop.service", tmp_path / "t.alys"

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import PROGS, assert_law, ledger
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 NAME_TO_HANDLE_AT = 303
 PR_SET_SECCOMP, MODE_FILTER = 22, 2
 ALLOW, ERRNO = 0x7fff0000, 0x50000

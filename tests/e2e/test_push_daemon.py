@@ -9,7 +9,7 @@ import protobuf_text
 from authority import Authority, context_of
 from backend import Backend
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 TOKEN = "tok-1234567890"
 
 

@@ -153,6 +153,7 @@ def test_secrets_that_others_can_read_are_refused(tmp_path, option):
 
 
 @pytest.mark.bpf
+@pytest.mark.beside
 @pytest.mark.parametrize("option", ["--push-header-file", "--push-user-file", "--push-ca"])
 def test_files_of_a_targets_user_are_refused(tmp_path, option):
     file = secret(tmp_path / "token", f"a:{TOKEN}\n")

@@ -382,6 +382,7 @@ def test_ages_that_cannot_be(traces, status, words, said):
 
 
 @pytest.mark.bpf
+@pytest.mark.beside
 def test_young_blocks_of_a_real_program(started, tmp_path):
     """What is left out and what is not make up what is live."""
     program = started.program("c_grow").wait_ready()
@@ -417,6 +418,7 @@ def watching():
 
 
 @pytest.mark.bpf
+@pytest.mark.beside
 def test_live_process(started, watching):
     """The report at the end equals what the program prints about itself."""
     program = started.program("cpp_new").wait_ready()
@@ -432,6 +434,7 @@ def test_live_process(started, watching):
 
 
 @pytest.mark.bpf
+@pytest.mark.beside
 def test_live_every(started, watching):
     """Reports at intervals (a busy machine may skip some) and once more at the end."""
     program = started.server()
@@ -453,6 +456,7 @@ def test_live_every(started, watching):
 
 
 @pytest.mark.bpf
+@pytest.mark.beside
 def test_live_for_a_while(started):
     """-d ends by itself, and says so if there is nothing to report."""
     idle = started.program(shutil.which("sleep"), "1000")
@@ -460,6 +464,7 @@ def test_live_for_a_while(started):
 
 
 @pytest.mark.bpf
+@pytest.mark.beside
 def test_live_process_that_is_gone():
     gone = subprocess.Popen(["true"])
     gone.wait()

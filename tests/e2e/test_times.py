@@ -8,7 +8,7 @@ import pytest
 import conftest
 from conftest import PROGS, STRAIGHT, TIMEOUT, alys, assert_law, events_of
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 TURNS, CALLS = 20, 50
 

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import ROOT, TIMEOUT, assert_law, changed_text
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 CALLS = 5000  # of c_trial, a round
 

@@ -2,6 +2,8 @@
 """Recordings of programs with a garbage collector."""
 
 import json
+import os
+import subprocess
 
 from conftest import PROGS, ROOT, STRAIGHT, alys
 
@@ -21,3 +23,23 @@ def record(trace, program, *args, options=()):
     done = alys("--force", "-q", "-o", trace, *options, "--", PROGS / program, *words, env=STRAIGHT)
     assert done.returncode == 0, done.stderr
     return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
+
+
+def compare(truth, sites, exact):
+    """Never fewer objects than are alive, and no more if the recording says "exact"."""
+    for name, site in truth["sites"].items():
+        told = sites[name]
+        for field in ("live", "live_bytes"):
+            assert told[field] >= site[field], f"{name}: {field}: a live object was called dead"
+            assert not exact or told[field] == site[field], f"{name}: {field}"
+
+
+def was_stopped(program):
+    """Whether the child was ever stopped: the kernel reports stops and continues to the parent."""
+    return os.waitid(os.P_PID, program.pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def without_symbols(program, to, *names):
+    """A copy of a file without these symbols."""
+    subprocess.run(["objcopy", *(f"--strip-symbol={name}" for name in names), PROGS / program, to], check=True)
+    return to
