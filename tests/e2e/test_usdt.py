@@ -49,6 +49,7 @@ def test_every_report_once(started, tmp_path):
     assert_same(truth["sites"], tally(events_of(trace, tmp_path))[program.pid])
     book = assert_law(trace)
     assert book.skipped == 0, book
+    assert re.search(r"^own probes +6 of 9 notes for allocations in \S+/c_usdt$", alys("info", trace).stdout, re.M)
 
 
 def test_weights(started, tmp_path):

@@ -77,6 +77,19 @@ const struct byte_counter *attach_counter(const struct attach *a, struct module_
 	return f && f->served && f->list.counter.known ? &f->list.counter : NULL;
 }
 
+void attach_noted_text(const struct attach *a, struct buf *out)
+{
+	for (size_t i = 0; i < a->sites.files_cnt; i++) {
+		const struct file_sites *f = &a->sites.files[i];
+		size_t used = 0, all = f->list.sites_cnt;
+		for (size_t k = 0; k < all; k++)
+			used += f->list.sites[k].family == ALLOC_USDT && f->list.sites[k].state == SITE_PROBED;
+		if (all)
+			buf_addf(out, "%s%zu of %zu notes for allocations in %s", out->len ? "; " : "", used, all,
+				 catalog_module(a->h->catalog, f->module)->path);
+	}
+}
+
 /* A link for all would raise the counters of probes in processes that are no targets: their samplers would begin. */
 void attach_share(struct attach *a, bool shared)
 {

@@ -39,6 +39,8 @@ struct attach_facts {
 struct attach *attach_new(const struct handles *h, const struct attach_ops *ops);
 void attach_free(struct attach *a);
 const struct attach_facts *attach_facts(const struct attach *a);
+/* The probes that files define themselves: how many were found in each, and how many of them cannot be used. */
+void attach_noted_text(const struct attach *a, struct buf *out);
 /* One file is sampled at refills while another fills free lists of its own. */
 bool attach_sample_gap(const struct attach *a);
 /* Number of probed files with allocators. */

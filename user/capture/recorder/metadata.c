@@ -86,10 +86,22 @@ static void metadata_calls(struct live *l)
 	buf_free(&inlined);
 }
 
+/* How the program's own probes were found. */
+static void metadata_noted(struct live *l)
+{
+	struct buf text = { 0 };
+	if (record_is_noted(l->h.o))
+		attach_noted_text(l->attach, &text);
+	if (text.len)
+		meta_text(l, "noted", buf_str(&text));
+	buf_free(&text);
+}
+
 void metadata_sampling(struct live *l)
 {
 	char more[48] = "";
 	metadata_calls(l);
+	metadata_noted(l);
 	if (l->h.o->interval && !record_is_noted(l->h.o))
 		meta(l, "sample_at", "%s", attach_facts(l->attach)->refills ? "refill" : "call");
 	if (!attach_sample_gap(l->attach))

@@ -52,13 +52,21 @@ static void add_meta(struct buf *out, const struct catalog *c)
 	static const struct {
 		const char *key, *label;
 	} rows[] = {
-		{ "hostname", "host" },        { "kernel", "kernel" },
-		{ "version", "alys-bpf" },     { "options", "options" },
-		{ "tier", "probes" },          { "walk", "stack walk" },
-		{ "backtrace", "backtrace" },  { "sample", "sample" },
-		{ "sample_at", "sampled at" }, { "max_overhead", "max overhead" },
-		{ "profile", "profile" },      { "windows", "windows" },
-		{ "min_size", "min size" },    { "dump", "heap" },
+		{ "hostname", "host" },
+		{ "kernel", "kernel" },
+		{ "version", "alys-bpf" },
+		{ "options", "options" },
+		{ "tier", "probes" },
+		{ "walk", "stack walk" },
+		{ "backtrace", "backtrace" },
+		{ "sample", "sample" },
+		{ "sample_at", "sampled at" },
+		{ "max_overhead", "max overhead" },
+		{ "noted", "own probes" },
+		{ "profile", "profile" },
+		{ "windows", "windows" },
+		{ "min_size", "min size" },
+		{ "dump", "heap" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *value = catalog_meta(c, rows[i].key);
