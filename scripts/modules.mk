@@ -3,7 +3,7 @@
 # #include "MODULE/file.h".
 PARTS      := foundation capture heap output service interface
 foundation := base access sandbox event catalog allocators
-capture    := elf unwind code functions sites notes kernel probe intake target examine helper calibrate launch recording counting attach window resident recorder
+capture    := elf unwind code beam functions sites notes kernel probe intake target examine helper calibrate launch recording counting attach window resident recorder
 heap       := boehm marking heapgraph collector glibc heapreader liveness heapview mallocview
 output     := model trace symbol dwarf naming format profiles sink report replay
 service    := monitor broker daemon http push
@@ -21,8 +21,9 @@ may_allocators := base wire
 may_elf        := base
 may_unwind     := base elf wire
 may_code       := base elf
+may_beam       := elf code wire
 may_functions  := base elf code dwarf
-may_sites      := base event elf unwind code wire allocators
+may_sites      := base event elf unwind code beam wire allocators
 may_notes      := base elf sites wire allocators
 may_kernel     := base access sandbox unwind wire
 may_probe      := base access sandbox elf sites kernel wire

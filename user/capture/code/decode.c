@@ -356,3 +356,49 @@ void insn_use_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_use
 		return;
 	out->does = use_of(&d, vaddr, out);
 }
+
+static enum insn_does does_of(const struct decoded *d)
+{
+	switch (d->in.mnemonic) {
+	case ZYDIS_MNEMONIC_MOV: return INSN_COPIES;
+	case ZYDIS_MNEMONIC_SUB: return INSN_SUBTRACTS;
+	case ZYDIS_MNEMONIC_ADD: return INSN_ADDS;
+	case ZYDIS_MNEMONIC_SAR: return INSN_SHIFTS;
+	default: return INSN_NO_MOVE;
+	}
+}
+
+static void set_memory(const ZydisDecodedOperand *op, struct insn_move *out)
+{
+	bool plain = op->mem.index == ZYDIS_REGISTER_NONE && op->mem.segment != ZYDIS_REGISTER_FS &&
+		     op->mem.segment != ZYDIS_REGISTER_GS;
+	out->base = plain ? (int8_t)reg_of(op->mem.base) : INSN_NO_REG;
+	out->disp = (int32_t)op->mem.disp.value;
+}
+
+void insn_move_of(const uint8_t *bytes, size_t n, struct insn_move *out)
+{
+	struct decoded d = { .bytes = bytes };
+	const ZydisDecodedOperand *to = &d.op[0], *from = &d.op[1];
+	ZydisDecoder decoder;
+
+	*out = (struct insn_move){ .to = INSN_NO_REG, .from = INSN_NO_REG, .base = INSN_NO_REG };
+	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)) || d.in.operand_count_visible != 2 ||
+	    d.in.operand_width != 64)
+		return;
+	enum insn_does does = does_of(&d);
+	if (from->type == ZYDIS_OPERAND_TYPE_REGISTER)
+		out->from = (int8_t)reg_of(from->reg.value);
+	if (from->type == ZYDIS_OPERAND_TYPE_MEMORY)
+		set_memory(from, out);
+	if (does == INSN_SHIFTS)
+		out->bits = from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? (uint8_t)from->imm.value.u : 0;
+	if (to->type == ZYDIS_OPERAND_TYPE_REGISTER) {
+		out->to = (int8_t)reg_of(to->reg.value);
+		out->does = does;
+	} else if (to->type == ZYDIS_OPERAND_TYPE_MEMORY && does == INSN_COPIES) {
+		set_memory(to, out);
+		out->does = INSN_PUTS;
+	}
+}

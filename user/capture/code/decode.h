@@ -119,6 +119,26 @@ struct insn_fetch {
 
 void insn_fetch_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_fetch *out);
 
+/* A 64-bit move, subtraction, addition or shift; anything else is INSN_NO_MOVE. */
+enum insn_does {
+	INSN_NO_MOVE,
+	INSN_COPIES,    /* to = source */
+	INSN_SUBTRACTS, /* to -= source */
+	INSN_ADDS,      /* to += source */
+	INSN_SHIFTS,    /* to >>= bits, signed */
+	INSN_PUTS,      /* [base + disp] = from */
+};
+
+/* The source is the register `from`, or, without one, [base + disp]; INSN_NO_REG = none, or a place of another form. */
+struct insn_move {
+	enum insn_does does;
+	int8_t to, from, base;
+	int32_t disp;
+	uint8_t bits;
+};
+
+void insn_move_of(const uint8_t *bytes, size_t n, struct insn_move *out);
+
 /* False if the bytes are not an instruction. */
 bool insn_decode(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn *out);
 

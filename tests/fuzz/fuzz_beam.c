@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The layout of the Erlang VM's processes from any code: what is found consists of different words of the struct. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "beam/process_layout.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define WORDS (sizeof(struct alys_beam) / sizeof(uint16_t))
+
+#define CHECK(x)                 \
+	do {                     \
+		if (!(x))        \
+			abort(); \
+	} while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct alys_beam l;
+	uint16_t at[WORDS];
+	bool found = beam_layout_in(data, size, &l);
+	memcpy(at, &l, sizeof(at));
+	for (size_t i = 0; i < WORDS; i++) {
+		CHECK(found ? at[i] && at[i] % 8 == 0 : !at[i]);
+		for (size_t k = 0; found && k < i; k++)
+			CHECK(at[i] != at[k]);
+	}
+	return 0;
+}
