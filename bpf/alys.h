@@ -50,6 +50,7 @@ struct alys_head {
 #define ALYS_F_PLAIN 8       /* block of an allocator that is no collector */
 #define ALYS_F_UNFOLLOWED 16 /* how it ends is not recorded */
 #define ALYS_F_WEIGHED 32    /* sampled by the program itself: `interval` has the bytes that the block stands for */
+#define ALYS_F_HEAPFUL 64    /* what an Erlang process allocated since its last collection */
 
 struct alys_ev_alloc {
 	struct alys_head h;
@@ -168,6 +169,8 @@ struct alys_gc_site {
 #define ALYS_SHAPE_MULREALLOC 6 /* p = f(old, count, size) */
 #define ALYS_SHAPE_REFILL 7     /* a thread's free list was refilled with a page of blocks; its address is in `reg` */
 #define ALYS_SHAPE_BATCH 8      /* f(size, ..., &list): a list of blocks, for free lists that the program keeps itself */
+
+#define ALYS_SHAPE_HEAPFUL 9 /* f(process): an Erlang process collects its heap, or ends */
 
 /* Bytes counted for one refill when sampling, whatever its size: libgc's HBLKSIZE, the maximum. */
 #define ALYS_REFILL_SPAN 4096
@@ -309,6 +312,14 @@ struct alys_tcache {
 	__u64 agreed, wrong; /* predictions compared with what was returned, counted by the programs; one wrong one ends them */
 };
 
+/* Where an Erlang VM keeps the bounds of a process' heap: offsets of words in its struct Process. htop 0: not known. */
+struct alys_beam {
+	__u16 heap, high_water, htop, stop, hend;
+	__u16 heap_sz;   /* in words */
+	__u16 mbuf_sz;   /* words in heap fragments */
+	__u16 abandoned; /* the heap that waits to be collected while a fragment serves in its place, 0 = none */
+};
+
 /* One file that contains allocators. */
 struct alys_object {
 	__u64 text_lo, text_hi; /* the allocator's own code, for ALYS_NEST_CALLER */
@@ -319,7 +330,8 @@ struct alys_object {
 	struct alys_range code;                        /* all code of the file */
 	__u64 own_frees[ALYS_MAX_OWN_FREES];     /* return addresses of the allocator's own calls of free; 0 ends the list */
 	struct alys_range inner[ALYS_MAX_INNER]; /* code below ALYS_SITE_USER that calls probed functions for its own purposes */
-	__u64 agreed, wrong;                     /* with ALYS_SITE_TRIAL: compared calls, counted by the programs */
+	struct alys_beam beam;
+	__u64 agreed, wrong; /* with ALYS_SITE_TRIAL: compared calls, counted by the programs */
 };
 
 /* Set in attach cookies of links that are filtered to one process. */

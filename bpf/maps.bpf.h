@@ -186,6 +186,12 @@ struct gc_known {
 	__u32 reported;
 };
 
+/* The heap of an Erlang process: see struct alys_beam. */
+struct beam_heap {
+	__u64 heap, high_water, htop, stop, hend;
+	__u64 heap_sz, mbuf_sz, abandoned;
+};
+
 /*
  * A thread's scratch memory for the call at hand, and the address of its free lists, found once. A changed fsbase means
  * that the thread has executed another program.
@@ -202,6 +208,7 @@ struct call_room {
 	__u32 pad;
 	struct gc_known gc;
 	struct pending now;
+	struct beam_heap beam;
 };
 
 struct {

@@ -119,6 +119,20 @@ static void note_refills(struct attach *a, const char *path, const struct site_l
 	}
 }
 
+/* Others that are refused are seen at another place, or are nobody's loss. */
+static void note_unseen_heaps(const char *path, const struct site_list *list)
+{
+	struct buf why = { 0 };
+	for (size_t i = 0; i < list->sites_cnt && !why.len; i++) {
+		const struct site *s = &list->sites[i];
+		if (s->family != ALLOC_BEAM || s->state != SITE_REFUSED)
+			continue;
+		entry_reason_text(&s->why, &why);
+		log_warn("%s: heaps of Erlang processes are not recorded: %s", path, buf_str(&why));
+	}
+	buf_free(&why);
+}
+
 /* Probes at refills see only the collector's own free lists, not those that a program fills itself. */
 static void note_taker(struct attach *a, const char *path, const struct site_list *list)
 {
@@ -457,6 +471,7 @@ void attach_found(struct attach *a, struct findings *found)
 	if (!f || !f->pending)
 		return;
 	take_findings(a, f, found);
+	note_unseen_heaps(path_of(a, f), &f->list);
 	if (f->waiting_cnt)
 		serve_waiting(a, f, true, begin_file);
 }

@@ -38,6 +38,8 @@ static void event_head(struct event *e, const struct alys_head *h, enum event_ki
 		e->flags |= EVENT_F_WINDOW | (h->flags & ALYS_F_PLAIN ? EVENT_F_BY_CPU : 0);
 	if (h->flags & ALYS_F_UNFOLLOWED)
 		e->flags |= EVENT_F_UNFOLLOWED;
+	if (h->flags & ALYS_F_HEAPFUL)
+		e->flags |= EVENT_F_HEAPFUL;
 }
 
 /* The interval at which a block of this size stands for so many bytes. */

@@ -20,6 +20,7 @@
 struct batches {
 	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill, frame_predict;
 	struct batch noted_alloc, noted_free; /* a program's own probes */
+	struct batch heapful;
 };
 
 struct plan {
@@ -71,6 +72,7 @@ static void batches_begin(struct batches *b, const struct probe *p, uint32_t tri
 		.refill = { .prog = p->skel->progs.refill, .window = window },
 		.noted_alloc = { .prog = p->skel->progs.noted_alloc },
 		.noted_free = { .prog = p->skel->progs.noted_free },
+		.heapful = { .prog = p->skel->progs.heapful, .window = window },
 	};
 }
 
@@ -93,7 +95,7 @@ static struct batches *batches_of(struct plan *plan, const struct alys_site *wir
  */
 static bool returns_of(const struct site *s, enum probe_returns returns)
 {
-	if (s->row->shape == ALYS_SHAPE_REFILL || s->row->shape == ALYS_SHAPE_BATCH)
+	if (!alloc_returns_block(s->row) || s->row->shape == ALYS_SHAPE_BATCH)
 		return false;
 	return returns == PROBE_RETURNS_PLAIN ? s->return_probe : returns == PROBE_RETURNS_ALL && s->cfa_off == 8;
 }
@@ -190,6 +192,8 @@ static int add_entry(struct batches *to, const struct probe *p, const struct sit
 		return batch_add(&to->free_enter, s->offset, cookie);
 	if (s->row->shape == ALYS_SHAPE_REFILL)
 		return batch_add(&to->refill, s->offset, cookie);
+	if (s->row->shape == ALYS_SHAPE_HEAPFUL)
+		return batch_add(&to->heapful, s->offset, cookie);
 	if (p->tier == PROBE_TIER_SESSION)
 		return batch_add(&to->session, s->offset, cookie);
 	int rc = batch_add(&to->plain_enter, s->offset, cookie);
@@ -199,7 +203,7 @@ static int add_entry(struct batches *to, const struct probe *p, const struct sit
 static int plan_entry(struct plan *plan, struct probe *p, const struct site *s, struct err *err)
 {
 	const struct probe_order *o = plan->order;
-	bool by_frame = s->row->shape != ALYS_SHAPE_FREE && s->row->shape != ALYS_SHAPE_REFILL && !returns_of(s, o->returns);
+	bool by_frame = alloc_returns_block(s->row) && !returns_of(s, o->returns);
 	struct alys_site wire;
 	uint64_t cookie;
 	sites_fill_entry(s, plan->set->object, &wire);
@@ -336,7 +340,7 @@ static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
 		&stay->frame_exit,     &window->frame_exit,  &stay->frame_predict, &window->frame_predict, &stay->plain_return,
 		&window->plain_return, &stay->session,       &window->session,     &stay->plain_enter,     &window->plain_enter,
 		&stay->frame_enter,    &window->frame_enter, &stay->free_enter,    &window->free_enter,    &stay->refill,
-		&window->refill,       &stay->noted_free,    &stay->noted_alloc,
+		&window->refill,       &stay->noted_free,    &stay->noted_alloc,   &stay->heapful,         &window->heapful,
 	};
 	const size_t n = sizeof(order) / sizeof(order[0]);
 	int rc = plan_all(plan, p, err);

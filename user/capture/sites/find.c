@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "beam/process_layout.h"
 #include "sites/direct.h"
 #include "sites/entry.h"
 #include "sites/result_exits.h"
@@ -95,6 +96,8 @@ static bool same_effect(const struct allocator *what, const struct allocator *by
 	bool by_grows = by->shape == ALYS_SHAPE_REALLOC || by->shape == ALYS_SHAPE_MULREALLOC;
 	if (what->shape == ALYS_SHAPE_REFILL || by->shape == ALYS_SHAPE_REFILL)
 		return false;
+	if (what->shape == ALYS_SHAPE_HEAPFUL || by->shape == ALYS_SHAPE_HEAPFUL)
+		return false;
 	if (what->shape == ALYS_SHAPE_OUTPTR || by->shape == ALYS_SHAPE_OUTPTR)
 		return false;
 	if (what->shape == ALYS_SHAPE_BATCH || by->shape == ALYS_SHAPE_BATCH)
@@ -158,7 +161,7 @@ static int place_probes(struct plan *p)
 			s->state = SITE_REFUSED;
 			s->why = (struct entry_reason){ .choice = ENTRY_NO_CODE };
 		}
-		s->return_probe = s->state == SITE_PROBED && s->row->shape != ALYS_SHAPE_FREE && !s->row->runs_user_code &&
+		s->return_probe = s->state == SITE_PROBED && alloc_returns_block(s->row) && !s->row->runs_user_code &&
 				  s->cfa_off == 8 && (s->row->family != ALLOC_LIBC || p->provider);
 	}
 	return 0;
@@ -303,6 +306,24 @@ static void find_text(struct plan *p)
 	l->text_hi = f->list[hi].vaddr + f->list[hi].size;
 }
 
+/* Without the layout of its processes nothing can be read; without JIT, stacks would name nothing. */
+static int find_beam(struct plan *p)
+{
+	struct site_list *l = p->list;
+	bool jit = funcs_named(&p->funcs, "beamasm_init") != NULL, known = false;
+	for (size_t i = 0; i < l->sites_cnt; i++) {
+		struct site *s = &l->sites[i];
+		if (s->row->family != ALLOC_BEAM)
+			continue;
+		known = known || (jit && beam_layout_find(&p->funcs, &l->beam));
+		if (known)
+			continue;
+		s->state = SITE_REFUSED;
+		s->why = (struct entry_reason){ .choice = jit ? ENTRY_NO_LAYOUT : ENTRY_NO_JIT };
+	}
+	return 0;
+}
+
 static int choose_place(struct plan *p)
 {
 	bool can = false;
@@ -349,8 +370,8 @@ static int has_row(const struct elf *e)
 static int find(const struct elf *e, const char *path, const struct sites_options *o, struct site_list *out, struct err *err)
 {
 	static int (*const steps[])(struct plan *) = {
-		choose_place, select_rows,      cover_sites, place_probes, result_exits_find,
-		reach_find,   find_predictions, find_cached, find_direct,
+		choose_place,      select_rows, find_beam,        cover_sites, place_probes,
+		result_exits_find, reach_find,  find_predictions, find_cached, find_direct,
 	};
 	struct plan p = { .options = o, .list = out, .path = path };
 	*out = (struct site_list){ .program = elf_is_program(e) };

@@ -28,16 +28,11 @@ struct reach {
 	size_t bodies_cnt, bodies_cap;
 };
 
-static bool gives_blocks(const struct allocator *row)
-{
-	return row->shape != ALYS_SHAPE_FREE && row->shape != ALYS_SHAPE_REFILL;
-}
-
 static const struct site *probed_at(const struct site_list *l, uint64_t func)
 {
 	for (size_t i = 0; i < l->sites_cnt; i++) {
 		const struct site *s = &l->sites[i];
-		if (s->func == func && s->state == SITE_PROBED && gives_blocks(s->row))
+		if (s->func == func && s->state == SITE_PROBED && alloc_returns_block(s->row))
 			return s;
 	}
 	return NULL;
@@ -48,7 +43,7 @@ static bool is_row(const char *name)
 	size_t n;
 	const struct allocator *rows = allocators(&n);
 	for (size_t i = 0; i < n; i++) {
-		if (gives_blocks(&rows[i]) && !strcmp(rows[i].symbol, name))
+		if (alloc_returns_block(&rows[i]) && !strcmp(rows[i].symbol, name))
 			return true;
 	}
 	return false;
@@ -153,7 +148,7 @@ int reach_find(struct plan *p)
 	for (size_t i = 0; i < p->list->sites_cnt && !rc; i++) {
 		struct site *s = &p->list->sites[i];
 		struct reach r = { .plan = p, .site = s, .known = is_known(p, s) };
-		if (s->state != SITE_PROBED || !gives_blocks(s->row))
+		if (s->state != SITE_PROBED || !alloc_returns_block(s->row))
 			continue;
 		s->jumps = s->passed_on || (s->lost && !r.known);
 		/* Nested calls of a collector are recognized by their caller, whether or not the outer one is followed. */

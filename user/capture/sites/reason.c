@@ -24,6 +24,8 @@ static const char *const choices[ENTRY_CHOICES] = {
 	[ENTRY_NOTE_SEMAPHORE] = "its semaphore is not in the file's data",
 	[ENTRY_NOTE_ARGS] = "its note does not name the block and its size, or only the block of a free",
 	[ENTRY_NOTE_PLACES] = "an argument is neither a constant, nor in a general register, nor in memory at one plus an offset",
+	[ENTRY_NO_LAYOUT] = "the layout of its processes was not found in erts_process_gc_info",
+	[ENTRY_NO_JIT] = "this Erlang VM has no JIT (flavor emu), so stacks of Erlang functions cannot be named",
 };
 
 static const char *const stops[STOPS] = {

@@ -64,11 +64,6 @@ static bool returns_first_argument(const struct plan *p, const struct flow_node 
 			(p->options->cheap_exits && n->in.cost == INSN_EMULATED && is_one_of(n->to, clear, 1)));
 }
 
-static bool returns_block(const struct site *s)
-{
-	return s->row->shape != ALYS_SHAPE_FREE && s->row->shape != ALYS_SHAPE_REFILL;
-}
-
 static int follow(struct trail *t, struct body *b, int depth);
 
 /* A probed function takes the waiting call over from the one that jumps to it. */
@@ -76,7 +71,7 @@ static bool is_taken_over(const struct trail *t, uint64_t vaddr)
 {
 	for (size_t i = 0; i < t->plan->list->sites_cnt; i++) {
 		const struct site *s = &t->plan->list->sites[i];
-		if (s->func == vaddr && s->state == SITE_PROBED && returns_block(s))
+		if (s->func == vaddr && s->state == SITE_PROBED && alloc_returns_block(s->row))
 			return true;
 	}
 	return false;
@@ -254,7 +249,7 @@ int result_exits_find(struct plan *p)
 	for (size_t i = 0; !rc && i < n; i++) {
 		struct site *s = &p->list->sites[i];
 		trails[i] = (struct trail){ .plan = p, .site = s };
-		if (s->state != SITE_PROBED || !returns_block(s))
+		if (s->state != SITE_PROBED || !alloc_returns_block(s->row))
 			continue;
 		struct body *b = plan_body(p, s->func, s->size);
 		rc = b ? follow(&trails[i], b, 0) : -ENOMEM;

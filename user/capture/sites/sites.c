@@ -79,6 +79,7 @@ void sites_fill_object(const struct site_list *l, struct alys_object *out)
 	};
 	memcpy(out->wrappers, l->wrappers, sizeof(out->wrappers));
 	out->code = l->code;
+	out->beam = l->beam;
 	memcpy(out->own_frees, l->own_frees, sizeof(out->own_frees));
 	memcpy(out->inner, l->inner, sizeof(out->inner));
 }
@@ -216,9 +217,9 @@ static void print_site(const struct site_list *l, const struct site *s, struct b
 		return;
 	}
 	buf_addf(out, ", %s\n    entry +%" PRIu64 ": CFA sp+%u, %s: ",
-		 s->row->shape == ALYS_SHAPE_FREE ? "entry only"
-		 : s->return_probe                ? "return probe"
-						  : "exit sites",
+		 !alloc_returns_block(s->row) ? "entry only"
+		 : s->return_probe            ? "return probe"
+					      : "exit sites",
 		 s->vaddr - s->func, s->cfa_off, s->emulated ? "emulated" : "single-stepped");
 	entry_reason_text(&s->why, out);
 	buf_u8(out, '\n');

@@ -104,6 +104,7 @@ struct site_list {
 	bool takes_lists;            /* with refills: code of the file takes over libgc's lists, see list_users.h */
 	bool program;                /* not a library: cannot be loaded alone */
 	bool direct;                 /* exits that see whole calls are used */
+	struct alys_beam beam;       /* of an Erlang VM */
 	struct alys_lists lists;     /* if a site is predicted, or with refills */
 	struct tcache_place tcache;  /* if a site is cached */
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* in that code, but called for the program */

@@ -29,6 +29,8 @@
 	}
 /* PROVIDER:NAME of a probe; OpenTelemetry's profiler, design document 00003; Datadog's has the same arguments */
 #define USDT(sym, shp) ROW(sym, USDT, shp, 0, 0, 0, .runs_user_code = true)
+/* Process heaps of the Erlang VM: seen when a process collects its heap, and when it ends. */
+#define BEAM(sym) ROW(sym, BEAM, HEAPFUL, 0, 0, 0, .runs_user_code = true)
 #define KIND .flags = ALYS_SITE_GC_KIND, .kind_arg
 #define ATOMIC .flags = ALYS_SITE_ATOMIC
 #define ZERO_FREES .flags = ALYS_SITE_FREES_ON_ZERO
@@ -182,6 +184,11 @@ static const struct allocator rows[] = {
 	USDT("otel_memory:free", FREE),
 	USDT("ddheap:alloc", SIZE),
 	USDT("ddheap:free", FREE),
+	BEAM("erts_garbage_collect_nobump"),
+	BEAM("erts_garbage_collect"),
+	BEAM("erts_gc_after_bif_call_lhf"),
+	BEAM("erts_garbage_collect_hibernate"),
+	BEAM("erts_do_exit_process"),
 };
 
 /* Special allocators first: most of them also define glibc's symbols. */
@@ -205,6 +212,11 @@ const struct allocator *allocators(size_t *n)
 {
 	*n = sizeof(rows) / sizeof(*rows);
 	return rows;
+}
+
+bool alloc_returns_block(const struct allocator *row)
+{
+	return row->shape != ALYS_SHAPE_FREE && row->shape != ALYS_SHAPE_REFILL && row->shape != ALYS_SHAPE_HEAPFUL;
 }
 
 const struct alloc_provider *alloc_provider(bool (*defines)(void *ctx, const char *symbol), void *ctx, const char *path)

@@ -24,7 +24,8 @@
 	X(TCMALLOC, ",", "tcmalloc") \
 	X(MIMALLOC, ",", "mimalloc") \
 	X(CXX, ",", "c++")           \
-	X(USDT, ",", "usdt")
+	X(USDT, ",", "usdt")         \
+	X(BEAM, ",", "beam")
 
 #define ALLOC_FAMILY_ENUM_(id, before, name) ALLOC_##id,
 enum alloc_family { ALLOC_FAMILY_LIST(ALLOC_FAMILY_ENUM_) ALLOC_FAMILIES };
@@ -61,6 +62,8 @@ struct alloc_provider {
 };
 
 const struct allocator *allocators(size_t *n);
+/* Are its calls followed to their result, a block? */
+bool alloc_returns_block(const struct allocator *row);
 const char *alloc_family_name(enum alloc_family family);
 /* -1: no such family. */
 int alloc_family_by_name(const char *name);

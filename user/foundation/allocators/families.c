@@ -32,6 +32,7 @@ static const struct family {
 		.inner = { "operator new", "operator delete", "_Znw", "_Zna", "_Zdl", "_Zda" },
 		.entries = { "operator new.*" },
 	},
+	[ALLOC_BEAM] = { .files = { "beam.smp" }, .inner = { "erts_garbage_collect", "erts_gc_after_bif_call" } },
 };
 
 static const char *const names[ALLOC_FAMILIES] = {

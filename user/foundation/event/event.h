@@ -53,8 +53,10 @@ enum event_flag {
 	EVENT_F_OUT_OF_MEMORY = 16, /* an exit: the process was killed by the OOM killer */
 	EVENT_F_STATUS = 32,        /* an exit: size is the wait status (wait(2)) */
 	EVENT_F_UNFOLLOWED = 32,    /* an allocation: how it ends is not recorded */
-	EVENT_F_WINDOW = 64,        /* sampled in the window announced last; its interval covers all that the window stands for */
-	EVENT_F_BY_CPU = 128,       /* a window, or a sample of one, that stands for CPU time instead of counted bytes */
+	/* An allocation: all that an Erlang process allocated since its last collection, at the stack that filled its heap. */
+	EVENT_F_HEAPFUL = 16,
+	EVENT_F_WINDOW = 64,  /* sampled in the window announced last; its interval covers all that the window stands for */
+	EVENT_F_BY_CPU = 128, /* a window, or a sample of one, that stands for CPU time instead of counted bytes */
 };
 
 struct event {

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Process heaps of the Erlang VM. A process allocates by moving a pointer (htop) in its own heap, which no probe sees. When the
+ * heap is full, and when the process ends, one probe reads how many words that were since the last collection. The stack is
+ * Erlang's own: it lies at the upper end of the heap, [stop, hend), and each word in it is either a tagged term or a return
+ * address or, with frame pointers, an address in the stack.
+ */
+#ifndef ALYS_BEAM_BPF_H
+#define ALYS_BEAM_BPF_H
+
+#define WORD_SZ 8
+#define WORDS_UNROLLED 64 /* of a stack, on kernels without bpf_loop */
+#define TERM_TAG 3        /* low bits: never 0 in a term on the stack */
+
+static __noinline int beam_read(struct beam_heap *h, const struct alys_beam *at, __u64 process)
+{
+	bool ok = at->htop && read_word(&h->heap, process + at->heap) && read_word(&h->high_water, process + at->high_water) &&
+		  read_word(&h->htop, process + at->htop) && read_word(&h->stop, process + at->stop) &&
+		  read_word(&h->hend, process + at->hend) && read_word(&h->heap_sz, process + at->heap_sz) &&
+		  read_word(&h->mbuf_sz, process + at->mbuf_sz) && read_word(&h->abandoned, process + at->abandoned);
+	return ok && h->heap && h->heap <= h->htop && h->htop <= h->stop && h->stop <= h->hend;
+}
+
+/*
+ * Bytes allocated since the last collection. While a collection is put off, a fragment serves as the heap: what the process had
+ * allocated before is counted already. False if the words do not agree with each other.
+ */
+static __noinline int beam_allocated(const struct beam_heap *h, __u64 *out)
+{
+	if (h->abandoned) {
+		*out = h->htop - h->heap;
+		return 1;
+	}
+	*out = h->htop - h->high_water + WORD_SZ * h->mbuf_sz;
+	return h->heap <= h->high_water && h->high_water <= h->htop && h->hend - h->heap == WORD_SZ * h->heap_sz;
+}
+
+/* A scan over the stack, word by word. */
+struct beam_scan {
+	struct walk_slot *w;
+	__u64 heap, size;
+	__u32 words;
+	__u32 n; /* frames so far */
+};
+
+/* 1: the scan is over. */
+static long beam_step(__u32 i, struct beam_scan *s)
+{
+	struct walk_slot *w = s->w;
+	__u32 n = s->n;
+	if (i >= s->words || i >= WINDOW_WORDS)
+		return 1;
+	__u64 word = w->window[i];
+	if (!word || word & TERM_TAG || word - s->heap <= s->size)
+		return 0;
+	if (n >= config.max_frames || n >= ALYS_MAX_FRAMES) {
+		w->rec.end = ALYS_STOP_TRUNCATED;
+		return 1;
+	}
+	w->ips[n] = word;
+	w->rec.hash = stack_mix(w->rec.hash, word);
+	s->n = n + 1;
+	return 0;
+}
+
+static __noinline int beam_scan(struct beam_scan *s)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
+		bpf_loop(WINDOW_WORDS, beam_step, s, 0);
+		return 0;
+	}
+	for (__u32 i = 0; i < WORDS_UNROLLED; i++) {
+		if (beam_step(i, s))
+			return 0;
+	}
+	if (s->words > WORDS_UNROLLED)
+		s->w->rec.end = ALYS_STOP_TRUNCATED;
+	return 0;
+}
+
+/* From the probe to the outermost Erlang function; at most WINDOW_WORDS words. Functions written in C are not in it. */
+static __noinline int beam_walk(struct pt_regs *ctx, struct walk_slot *w, const struct beam_heap *h)
+{
+	__u64 words = (h->hend - h->stop) / WORD_SZ;
+	struct beam_scan s = { .w = w, .heap = h->heap, .size = h->hend - h->heap, .n = 1 };
+	s.words = words < WINDOW_WORDS ? words : WINDOW_WORDS;
+	w->m.kept = 0; /* no walk by tables may go on from here */
+	w->s.missed = 0;
+	w->ips[0] = PT_REGS_IP(ctx);
+	w->rec.hash = stack_mix(stack_owner(), w->ips[0]);
+	w->rec.end = words <= WINDOW_WORDS ? ALYS_STOP_COMPLETE : ALYS_STOP_TRUNCATED;
+	if (bpf_probe_read_user(w->window, s.words * WORD_SZ, (void *)h->stop))
+		w->rec.end = ALYS_STOP_FAULT;
+	else
+		beam_scan(&s);
+	w->rec.n = s.n;
+	return 0;
+}
+
+static __noinline __u64 beam_stack(struct pt_regs *ctx, const struct beam_heap *h)
+{
+	__s32 slot = config.max_frames ? slot_claim(stack_place(ctx)) : -1;
+	struct walk_slot *w = slot_at(slot);
+	if (!w) {
+		if (config.max_frames)
+			count(ALYS_ST_NO_SLOT);
+		return 0;
+	}
+	beam_walk(ctx, w, h);
+	return walk_finish(slot);
+}
+
+/* The heap-full as an allocation, in the thread's room. False if the words of the process are not to be read. */
+static __noinline int beam_begin(struct call_room *room, const struct alys_object *o, __u64 process)
+{
+	struct pending *p = &room->now;
+	*p = no_call;
+	if (!beam_read(&room->beam, &o->beam, process) || !beam_allocated(&room->beam, &p->size))
+		return 0;
+	if (p->size >= config.min_size) {
+		p->interval = config.interval ? sample_point(p->size) : 0;
+		p->sampled = p->interval || !config.interval;
+	}
+	p->flags = ALYS_F_UNFOLLOWED | ALYS_F_HEAPFUL | (config.windowed ? ALYS_F_PLAIN : 0);
+	return 1;
+}
+
+static __noinline int beam_end(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room)
+{
+	struct pending *p = &room->now;
+	if (!p->sampled) {
+		count(ALYS_ST_UNSAMPLED);
+		return 0;
+	}
+	note_window(site, p);
+	p->stack = beam_stack(ctx, &room->beam);
+	emit_alloc(p, argument(ctx, site->arg[0])); /* whose heap it is */
+	return 0;
+}
+
+SEC("uprobe")
+int heapful(struct pt_regs *ctx)
+{
+	const struct alys_site *site = wanted_call(ctx);
+	const struct alys_object *o = site ? object_of(site) : NULL;
+	if (!o)
+		return 0;
+	count(ALYS_ST_HIT_ALLOC);
+	struct call_room *room = thread_room();
+	if (!room)
+		count_loss(ALYS_ST_LOST_PENDING);
+	else if (!beam_begin(room, o, argument(ctx, site->arg[0])))
+		count_loss(ALYS_ST_LOST_READ);
+	else
+		beam_end(ctx, site, room);
+	return 0;
+}
+
+#endif
