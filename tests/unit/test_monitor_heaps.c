@@ -157,7 +157,7 @@ static void errors_between_windows_are_kept_apart(void **state)
 {
 	struct heaps h = { 0 };
 	(void)state;
-	assert_int_equal(sizeof(struct snapshot_row), 120);
+	assert_int_equal(sizeof(struct snapshot_row), 128);
 	put(&h, 1, 9, 1, 1000);
 	struct snapshot *plain = heaps_snapshot(&h, (struct proc_id){ 0 }, NULL, 0);
 	assert_null(plain->clusters);

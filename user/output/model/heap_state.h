@@ -7,6 +7,7 @@
 #include "model/block.h"
 #include "model/clusters.h"
 #include "model/heap_facts.h"
+#include "model/heapfuls.h"
 #include "model/lineage.h"
 #include "model/model.h"
 #include "model/watch.h"
@@ -42,6 +43,7 @@ struct heap {
 	size_t seen_cnt;
 	struct totals all;
 	struct heap_facts facts;
+	struct heapfuls heapfuls;
 	uint64_t last_id;
 	uint32_t group;         /* group of the current window's samples */
 	bool unmet;             /* there may be processes that no window met */

@@ -31,6 +31,7 @@ void heap_free(struct heap *h)
 	map_free(&h->split_index);
 	map_free(&h->split_ids);
 	watch_free(&h->watch);
+	heapfuls_free(&h->heapfuls);
 	free(h->procs);
 	free(h->blocks);
 	free(h->left);
@@ -187,12 +188,22 @@ static void begin_block(struct heap *h, struct block *b, const struct event *e)
 	}
 }
 
+static void count_heapful(struct heap *h, const struct block *b, const struct event *e)
+{
+	double bytes = b->weight * (double)b->size, had = heapfuls_add(&h->heapfuls, e, bytes);
+	h->rows[b->row].t.placed += (had + bytes) * (had + bytes) - had * had;
+	h->facts.heapfuls++;
+	h->facts.heapful_cases += bytes > 0 && !had;
+}
+
 /* Allocated, and nothing else is known of it. */
 static void count_unfollowed(struct heap *h, const struct block *b, const struct event *e)
 {
 	struct watched change = watched_of(h, b, e);
 	block_allocated(&h->rows[b->row].t, heap_clusters_of(h, b->row), b);
 	block_allocated(&h->all, NULL, b);
+	if (e->flags & EVENT_F_HEAPFUL)
+		count_heapful(h, b, e);
 	if (h->watch.what & HEAP_TIMELINE) {
 		timing_before(&h->watch.timing, &change);
 		timing_begun(&h->watch.timing, &change);

@@ -45,12 +45,15 @@ struct clusters {
 };
 
 struct spread {
-	double var; /* as if all were independent */
+	double var;    /* as if all were independent */
+	double placed; /* of heap-fulls: how many bytes there are is known, but not which rows they belong to */
 	struct clusters windows;
 };
 
 void spread_add(struct spread *to, const struct spread *s);
 double spread_var(const struct spread *s);
+/* The same for a sum over all rows, in which it does not matter where bytes belong. */
+double spread_var_of_all(const struct spread *s);
 
 /* What is estimated. */
 enum estimate { ALLOC_CNT, LIVE_CNT, ALLOC_SZ, LIVE_SZ, ESTIMATES };
@@ -68,6 +71,7 @@ struct totals {
 	double est_alloc_cnt, est_alloc_sz;
 	double est_live_cnt, est_live_sz;
 	double var[ESTIMATES]; /* of the estimates, as if blocks were hit independently */
+	double placed;         /* variance of est_alloc_sz: see struct spread */
 };
 
 struct snapshot_row {
@@ -156,8 +160,10 @@ struct heap_facts {
 	uint64_t ended_live;     /* blocks live when their process exited or executed another program */
 	uint64_t lost_frees;     /* non-zero: in-use is an upper bound */
 	uint64_t lost_allocs;
-	uint64_t thinned; /* live blocks represented by others */
-	uint64_t carried; /* blocks that existed when the trace began: counted as live, not as allocated */
+	uint64_t thinned;       /* live blocks represented by others */
+	uint64_t carried;       /* blocks that existed when the trace began: counted as live, not as allocated */
+	uint64_t heapfuls;      /* EVENT_F_HEAPFUL */
+	uint64_t heapful_cases; /* different ones: see heapfuls.h */
 	uint64_t first_ns, last_ns;
 	bool sampled;
 };

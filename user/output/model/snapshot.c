@@ -23,6 +23,8 @@ struct spread snapshot_spread(const struct snapshot *s, size_t row, enum estimat
 {
 	const struct snapshot_row *r = row < s->n ? &s->rows[row] : NULL;
 	struct spread out = { .var = r ? r->t.var[of] : s->all.var[of] };
+	if (r && of == ALLOC_SZ)
+		out.placed = r->t.placed;
 	if (s->clusters && (!r || r->windows))
 		out.windows = s->clusters[r ? r->windows : 0].of[of];
 	return out;

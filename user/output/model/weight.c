@@ -38,6 +38,7 @@ void totals_add(struct totals *sum, const struct totals *t)
 	sum->est_alloc_sz += t->est_alloc_sz;
 	sum->est_live_cnt += t->est_live_cnt;
 	sum->est_live_sz += t->est_live_sz;
+	sum->placed += t->placed;
 	for (int i = 0; i < ESTIMATES; i++)
 		sum->var[i] += t->var[i];
 }

@@ -158,6 +158,8 @@ static void add_facts(struct heap_facts *sum, const struct heap_facts *f)
 		sum->lost_allocs = f->lost_allocs;
 	sum->thinned += f->thinned;
 	sum->carried += f->carried;
+	sum->heapfuls += f->heapfuls;
+	sum->heapful_cases += f->heapful_cases;
 	if (f->first_ns && (!sum->first_ns || f->first_ns < sum->first_ns))
 		sum->first_ns = f->first_ns;
 	if (f->last_ns > sum->last_ns)
