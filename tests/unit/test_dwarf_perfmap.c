@@ -46,6 +46,10 @@ static void test_names(void **state)
 				   "1130 10 JS:~ /srv/anonymous.js:1:1\n"
 				   "1140 10 JS:~odd name without place\n"
 				   "1148 8 $lists:map/2\n"
+				   "1160 8 $'Elixir.Enum':map/2\n"
+				   "1168 8 $erts_beamasm:normal_exit/0-CodeInfoPrologue\n"
+				   "1170 8 $global::i_flush\n"
+				   "1178 8 $m:f/x\n"
 				   "1150 10 java.lang.String::hashCode";
 	static const struct {
 		const char *name, *file;
@@ -60,12 +64,17 @@ static void test_names(void **state)
 		{ "later", "node:internal/timers", 560, 17, SYMBOL_EXACT },
 		{ "(anonymous)", "/srv/anonymous.js", 1, 1, SYMBOL_EXACT },
 		{ "odd name without place", NULL, 0, 0, SYMBOL_TABLE },
-		{ "$lists:map/2", NULL, 0, 0, SYMBOL_TABLE }, /* Erlang; the later line counts */
-		{ NULL, NULL, 0, 0, SYMBOL_MODULE },          /* a line that is being written: no end yet */
+		{ "lists:map/2", NULL, 0, 0, SYMBOL_TABLE }, /* Erlang; the later line counts */
+		{ NULL, NULL, 0, 0, SYMBOL_MODULE },         /* a line that is being written: no end yet */
+		{ "Enum.map/2", NULL, 0, 0, SYMBOL_TABLE },
+		{ "erts_beamasm:normal_exit/0", NULL, 0, 0, SYMBOL_TABLE },
+		{ "$global::i_flush", NULL, 0, 0, SYMBOL_TABLE },
+		{ "$m:f/x", NULL, 0, 0, SYMBOL_TABLE },
 	};
-	static const uint64_t pcs[] = { 0xfff, 0x1000, 0x10ff, 0x1100, 0x1111, 0x1122, 0x1133, 0x1147, 0x114f, 0x1150 };
-	find(text, strlen(text), pcs, 10);
-	for (size_t i = 0; i < 10; i++) {
+	static const uint64_t pcs[] = { 0xfff,  0x1000, 0x10ff, 0x1100, 0x1111, 0x1122, 0x1133,
+					0x1147, 0x114f, 0x1150, 0x1160, 0x1168, 0x1170, 0x1178 };
+	find(text, strlen(text), pcs, 14);
+	for (size_t i = 0; i < 14; i++) {
 		assert_int_equal(found[i].quality, want[i].quality);
 		assert_int_equal(found[i].line, want[i].line);
 		assert_int_equal(found[i].column, want[i].column);
@@ -75,7 +84,7 @@ static void test_names(void **state)
 		if (want[i].file)
 			assert_string_equal(found[i].file, want[i].file);
 	}
-	forget(10);
+	forget(14);
 }
 
 /* Memory is reused: a newer function may cover older ones, or begin in the middle of one. */

@@ -3,6 +3,7 @@
 #include "dwarf/perfmap.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,6 +61,35 @@ static void take_script(const char *text, struct symbol *out)
 	out->name = at == text ? strdup("(anonymous)") : strndup(text, (size_t)(at - text));
 }
 
+/* Length of "MODULE:FUNCTION/ARITY" at the start, also before what the Erlang VM says of a part of the code; 0: not of this form. */
+static size_t erlang_length(const char *name)
+{
+	static const char part[] = "-CodeInfoPrologue";
+	size_t n = strlen(name), tail = sizeof(part) - 1;
+	if (n > tail && !strcmp(name + n - tail, part))
+		n -= tail;
+	size_t digits = n;
+	while (digits && name[digits - 1] >= '0' && name[digits - 1] <= '9')
+		digits--;
+	return digits < n && digits && name[digits - 1] == '/' && memchr(name, ':', digits) ? n : 0;
+}
+
+/* "$lists:map/2" -> lists:map/2; "$'Elixir.Enum':map/2" -> Enum.map/2, as Elixir writes it. NULL: another name, or no memory. */
+static char *erlang_name(const char *name)
+{
+	static const char elixir[] = "'Elixir.";
+	size_t prefix = sizeof(elixir) - 1, n = *name == '$' ? erlang_length(name + 1) : 0;
+	const char *module = name + 1, *end = n ? strstr(module, "':") : NULL;
+	char *out = NULL;
+	if (!n)
+		return NULL;
+	if (strncmp(module, elixir, prefix) != 0 || !end || end >= module + n)
+		return strndup(module, n);
+	module += prefix;
+	int length = asprintf(&out, "%.*s.%.*s", (int)(end - module), module, (int)(name + 1 + n - (end + 2)), end + 2);
+	return length < 0 ? NULL : out;
+}
+
 static void set(struct symbol *out, const char *name)
 {
 	free((void *)(uintptr_t)out->name);
@@ -69,7 +99,7 @@ static void set(struct symbol *out, const char *name)
 	if (script)
 		take_script(script, out);
 	else
-		out->name = strndup(name, DEMANGLE_MAX);
+		out->name = erlang_name(name) ?: strndup(name, DEMANGLE_MAX);
 	if (out->file)
 		out->quality = SYMBOL_EXACT;
 	else if (!out->name)

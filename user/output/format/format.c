@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* format: see format.h. */
 #include "format/format.h"
+#include "format/heapful_notes.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -317,6 +318,7 @@ void format_notes(const struct sink_input *in, struct buf *out)
 {
 	add_subject(in->catalog, out);
 	add_sampling(in, out);
+	format_heapfuls(in, out);
 	add_windows(in->catalog, out);
 	if (format_allocations_only(in->catalog))
 		buf_adds(out,

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "catalog/attributes.h"
 #include "base/vec.h"
+#include "format/heapful_notes.h"
 #include "format/type.h"
 #include "report/facts.h"
 
@@ -40,7 +41,7 @@ enum report_show report_show_of(const struct report_options *o, const struct rep
 	if (o->show != SHOW_STANDARD)
 		return o->show;
 	/* If frees are not recorded, live bytes only grow, so they are not shown. */
-	return o->type || format_unseen_frees(in->catalog) ? SHOW_ALLOC : SHOW_LIVE;
+	return o->type || format_unseen_frees(in->catalog) || format_all_heapfuls(in->snapshot) ? SHOW_ALLOC : SHOW_LIVE;
 }
 
 unsigned int report_needs(const struct report_options *o)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "format/heapful_notes.h"
 #include "report/facts.h"
 #include "report/group.h"
 #include "report/rank.h"
@@ -27,7 +28,20 @@ struct view {
 
 static bool has_error(const struct groups *g)
 {
-	return g->in->snapshot->facts.sampled;
+	const struct heap_facts *f = &g->in->snapshot->facts;
+	return f->sampled || (f->heapfuls && g->show == SHOW_ALLOC);
+}
+
+/* Are the rows' bytes those of the total, which is all there is? */
+static bool is_whole(const struct groups *g)
+{
+	const struct report_options *o = g->o;
+	return !o->focus && !o->ignore && !o->type && !o->callers && !o->callees && !o->pid;
+}
+
+static double error_of(const struct groups *g, const struct group *v)
+{
+	return sqrt(v == &g->all && is_whole(g) ? spread_var_of_all(&v->off) : spread_var(&v->off));
 }
 
 static double part(double of, double all)
@@ -58,7 +72,7 @@ static struct cell *put_bytes(const struct groups *g, const struct group *v, str
 {
 	*row++ = (struct cell){ .number = v->sz };
 	if (has_error(g))
-		*row++ = (struct cell){ .number = sqrt(spread_var(&v->off)) };
+		*row++ = (struct cell){ .number = error_of(g, v) };
 	return row;
 }
 
@@ -93,6 +107,32 @@ static void function_columns(const struct groups *g, struct sheet *t)
 		sheet_add_column(t, "+- BYTES", "error", COLUMN_DIGITS);
 	if (!pages)
 		sheet_add_column(t, "PER CALL", "per_call", COLUMN_RATIO);
+}
+
+/* Of the Erlang VM: its unit is the word, and its samples are no calls. */
+#define BEAM_WORD_SZ 8
+
+static void beam_columns(const struct groups *g, struct sheet *t)
+{
+	(void)g;
+	sheet_add_column(t, "FUNCTION", "function", COLUMN_TEXT);
+	sheet_add_column(t, "SAMPLES", "count", COLUMN_DIGITS);
+	sheet_add_column(t, "%", "percent", COLUMN_PERCENT);
+	sheet_add_column(t, "+- %", "percent_error", COLUMN_PERCENT);
+	sheet_add_column(t, "WORDS", "words", COLUMN_DIGITS);
+	sheet_add_column(t, "BYTES", "bytes", COLUMN_DIGITS);
+}
+
+static int beam_fill(const struct groups *g, const struct group *v, struct sheet *t, struct cell *row)
+{
+	(void)t;
+	*row++ = (struct cell){ .text = v->label };
+	*row++ = (struct cell){ .number = v->cnt };
+	*row++ = (struct cell){ .number = part(v->sz, g->all.sz) };
+	*row++ = (struct cell){ .number = part(error_of(g, v), g->all.sz) };
+	*row++ = (struct cell){ .number = v->sz / BEAM_WORD_SZ };
+	*row = (struct cell){ .number = v->sz };
+	return 0;
 }
 
 static int function_fill(const struct groups *g, const struct group *v, struct sheet *t, struct cell *row)
@@ -137,7 +177,7 @@ static int call_fill(const struct groups *g, const struct group *v, struct sheet
 	row = put_bytes(g, v, row);
 	*row++ = (struct cell){ .number = per_call(g, v, v->sz) };
 	if (has_error(g))
-		*row++ = (struct cell){ .number = per_call(g, v, sqrt(spread_var(&v->off))) };
+		*row++ = (struct cell){ .number = per_call(g, v, error_of(g, v)) };
 	*row = (struct cell){ .number = v->cnt };
 	return 0;
 }
@@ -231,6 +271,7 @@ static const struct view *view_of(const struct groups *g)
 	static const struct view plain = { plain_columns, plain_fill };
 	static const struct view function = { function_columns, function_fill };
 	static const struct view call = { call_columns, call_fill };
+	static const struct view beam = { beam_columns, beam_fill };
 	static const struct view temporary = { temporary_columns, temporary_fill };
 	static const struct view leaked = { leaked_columns, leaked_fill };
 	static const struct view freed = { freed_columns, freed_fill };
@@ -242,6 +283,8 @@ static const struct view *view_of(const struct groups *g)
 		return &freed;
 	if (g->counts_calls)
 		return &call;
+	if (g->by == BY_FUNCTION && format_all_heapfuls(g->in->snapshot))
+		return &beam;
 	return g->by == BY_FUNCTION ? &function : &plain;
 }
 
@@ -272,7 +315,7 @@ static void put_exit_note(const struct groups *g, struct buf *out)
 
 static void put_error_note(const struct groups *g, struct buf *out)
 {
-	double error = sqrt(spread_var(&g->all.off));
+	double error = error_of(g, &g->all);
 	buf_adds(out, "standard error of the total: ");
 	text_count(out, (uint64_t)llround(error));
 	buf_addf(out, " bytes (%.1f %%)\n", part(error, g->all.sz));
@@ -411,7 +454,7 @@ static void put_notes(const struct groups *g, size_t hidden, struct buf *out)
 	put_calls_note(g, out);
 	put_growth_note(g, out);
 	put_exit_note(g, out);
-	if (has_error(g))
+	if (g->in->snapshot->facts.sampled)
 		put_error_note(g, out);
 	report_notes(g->in, out);
 }

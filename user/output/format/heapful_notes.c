@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* format/heapful_notes: see heapful_notes.h. */
+#include "format/heapful_notes.h"
+
+#include <inttypes.h>
+
+#define IN_STEP 10 /* each case came so many times, on average */
+
+bool format_all_heapfuls(const struct snapshot *s)
+{
+	return s->all.alloc_cnt && s->facts.heapfuls == s->all.alloc_cnt;
+}
+
+static bool has_name(const struct catalog *c, const struct stack *s, uint32_t i)
+{
+	const struct mapping *map = catalog_mapping(c, s->frames[i].map);
+	const struct symbols *symbols = map ? catalog_symbols(c, map->module, frame_pc(&s->frames[i], i)) : NULL;
+	return symbols && symbols->n && symbols->at[0].name;
+}
+
+/* The first frame is the VM's own function. */
+static bool is_unnamed(const struct catalog *c, const struct snapshot_row *row)
+{
+	const struct stack *s = catalog_stack(c, row->stack);
+	for (uint32_t i = 1; s && i < s->n; i++) {
+		if (has_name(c, s, i))
+			return false;
+	}
+	return s && s->n > 1;
+}
+
+static void add_names(const struct sink_input *in, struct buf *out)
+{
+	const struct snapshot *s = in->snapshot;
+	size_t unnamed = 0, rows = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		rows += s->rows[i].t.placed > 0;
+		unnamed += s->rows[i].t.placed > 0 && is_unnamed(in->catalog, &s->rows[i]);
+	}
+	if (unnamed && unnamed > rows / 2)
+		buf_adds(out, "Erlang functions have no names: start the VM with +JPperf true (or ERL_FLAGS=\"+JPperf true\"), "
+			      "which writes "
+			      "them to /tmp/perf-PID.map\n");
+}
+
+/* Where each heap-full belongs is a sample; how many bytes there are is not. */
+void format_heapfuls(const struct sink_input *in, struct buf *out)
+{
+	const struct heap_facts *f = &in->snapshot->facts;
+	if (!f->heapfuls)
+		return;
+	buf_addf(out,
+		 "Erlang heaps: when a process filled its heap or ended, all that it had allocated since counts at that stack; "
+		 "+- is "
+		 "the standard error of that, from %" PRIu64 " different cases among %" PRIu64 "\n",
+		 f->heapful_cases, f->heapfuls);
+	if (!f->sampled && f->heapful_cases < f->heapfuls / IN_STEP)
+		buf_adds(out, "most cases repeat others: processes are in step with their heaps, which says little about single "
+			      "functions; --inclusive has their callers\n");
+	add_names(in, out);
+}
