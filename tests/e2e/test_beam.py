@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Heaps of Erlang processes: totals equal what the VM counts itself, functions by their names, and the VM is never harmed."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import ROOT, alys, assert_law, has_events, wait_until
+
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
+
+WORD = 8
+WORDS = {"words:big/1": 20, "words:middle/1": 6, "words:small/1": 2}
+ERL = shutil.which("erl")
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("erlang")
+    subprocess.run(["erlc", "-o", folder, ROOT / "tests/prog/erlang/words.erl"], check=True)
+    return folder
+
+
+@pytest.fixture
+def vm(started, compiled):
+    def start(what, times, *options):
+        return started.program(ERL, *options, "-noshell", "-pa", compiled, "-run", "words", "main", what, times).wait_ready()
+    return start
+
+
+def record(started, trace, program, *args):
+    """Gives what the program says of itself."""
+    tracer = started.tracer("-p", program.pid, "--allocator", "beam", "-o", trace, *args).recording()
+    truth = program.go().truths()[0]
+    tracer.stop()
+    return truth
+
+
+def table(trace, *args):
+    done = alys("report", "--by", "function", "-f", "json", "--top", "0", *args, trace)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["rows"]
+
+
+def words_in(trace):
+    return sum(row["words"] for row in table(trace))
+
+
+def text(trace, *args):
+    return alys("report", "--by", "function", *args, trace).stdout
+
+
+def assert_total(trace, truth):
+    """Words reclaimed, and what was left when processes ended: of those of the program these are few."""
+    assert truth["reclaimed"] * 0.95 < words_in(trace) < truth["reclaimed"] * 1.05
+    assert_law(trace)
+
+
+def test_functions(started, vm, tmp_path):
+    """Calls by chance: the total is the VM's own, the functions' shares are right within their error, as is their order."""
+    trace = tmp_path / "t.alys"
+    truth = record(started, trace, vm("chance", 2000000, "+JPperf", "true"))
+    assert_total(trace, truth)
+    rows = {row["function"]: row for row in table(trace)}
+    for name, words in WORDS.items():
+        share = 100 * words / sum(WORDS.values())
+        assert abs(rows[name]["percent"] - share) < 4 * rows[name]["percent_error"], rows
+        assert rows[name]["percent_error"] < 5
+    assert list(WORDS) == [row["function"] for row in table(trace)][:3]
+    callers = {row["function"]: row["percent"] for row in table(trace, "--callers", "words:big/1")}
+    assert callers["words:by_chance/2"] > 99
+    assert "in step" not in text(trace)
+
+
+def test_in_step(started, vm, tmp_path):
+    """Calls in turn: which function fills the heap is no chance, and the report says so; the total is right all the same."""
+    trace = tmp_path / "t.alys"
+    truth = record(started, trace, vm("turns", 300000, "+JPperf", "true"))
+    assert_total(trace, truth)
+    assert "processes are in step with their heaps" in text(trace)
+    rows = {row["function"]: row for row in table(trace)}
+    for name, words in WORDS.items():
+        share = 100 * words / sum(WORDS.values())
+        found = rows.get(name, {"percent": 0, "percent_error": 100})
+        assert abs(found["percent"] - share) < 2 * max(found["percent_error"], 20), rows
+    inclusive = {row["function"]: row["percent"] for row in table(trace, "--inclusive")}
+    assert inclusive["words:in_turn/1"] > 99
+
+
+@pytest.mark.parametrize("what,times", [("deep", 300000), ("large", 2000000), ("asleep", 300)])
+def test_totals(started, vm, tmp_path, what, times):
+    """A heap that grows by much, a deep stack, processes that hibernate: at least what the VM reclaimed was recorded."""
+    trace = tmp_path / "t.alys"
+    truth = record(started, trace, vm(what, times, "+JPperf", "true"))
+    assert words_in(trace) >= truth["reclaimed"] * 0.95
+    assert truth["answer"] == times
+    assert_law(trace)
+
+
+def test_short_lives(started, vm, tmp_path):
+    """Processes that end before their first collection count when they end: 80 words of each are known."""
+    trace = tmp_path / "t.alys"
+    record(started, trace, vm("short", 2000, "+JPperf", "true"))
+    assert 2000 * 80 < words_in(trace) < 2000 * 200
+    assert_law(trace)
+
+
+def test_without_names(started, vm, tmp_path):
+    trace = tmp_path / "t.alys"
+    truth = record(started, trace, vm("chance", 300000))
+    assert_total(trace, truth)
+    assert "+JPperf true" in text(trace)
+    assert not any("words:" in row["function"] for row in table(trace))
+
+
+def test_sampled(started, vm, tmp_path):
+    """As malloc's calls are: an estimate, whose error is stated."""
+    trace = tmp_path / "t.alys"
+    truth = record(started, trace, vm("chance", 1000000, "+JPperf", "true"), "--sample", "bytes:64k")
+    done = alys("report", "--by", "function", "-f", "json", trace)
+    assert json.loads(done.stdout)["sampled"]
+    assert abs(words_in(trace) / truth["reclaimed"] - 1) < 0.15
+
+
+def test_beside_malloc(started, vm, tmp_path):
+    """Without --allocator, the VM's own memory is recorded as well."""
+    trace = tmp_path / "t.alys"
+    program = vm("chance", 100000, "+JPperf", "true")
+    tracer = started.tracer("-p", program.pid, "-o", trace).recording()
+    truth = program.go().truths()[0]
+    tracer.stop()
+    rows = table(trace, "--show", "alloc")
+    erlang = sum(row["bytes"] for row in rows if row["function"] in WORDS)
+    assert erlang > truth["reclaimed"] * WORD * 0.9
+    assert_law(trace)
+
+
+def test_kill_9(started, vm, tmp_path):
+    """The tracer is killed under load, twice: the VM goes on, and gives the right answer."""
+    program = vm("deep", 3000000, "+JPperf", "true")
+    first = started.tracer("-p", program.pid, "--allocator", "beam", "-o", tmp_path / "1.alys").recording()
+    program.go()
+    wait_until(lambda: has_events(tmp_path / "1.alys"))
+    first.kill()
+    started.tracer("-p", program.pid, "--allocator", "beam", "-o", tmp_path / "2.alys").recording().kill()
+    assert program.truths()[0]["answer"] == 3000000
+    assert program.finish() == 0
+
+
+@pytest.mark.parametrize("program,why", [("c_beam_emu", "no JIT"), ("c_beam_odd", "the layout of its processes was not found")])
+def test_refused(started, tmp_path, program, why):
+    target = started.program(program).wait_ready()
+    done = alys("record", "-p", target.pid, "--allocator", "beam", "-o", tmp_path / "t.alys", "-d", "1")
+    assert "heaps of Erlang processes are not recorded" in done.stderr and why in done.stderr
+    assert why in alys("doctor", "--probes", target.pid).stdout

@@ -1,0 +1,65 @@
+%% SPDX-License-Identifier: Apache-2.0
+%% Allocates known numbers of words, and says what the VM counted of them; speaks the protocol of truth.h.
+-module(words).
+-export([main/1, big/1, middle/1, small/1]).
+
+main([What, Times]) ->
+	Fun = fun() -> run(list_to_atom(What), list_to_integer(Times)) end,
+	io:format("ready~n"),
+	_ = io:get_chars("", 1),
+	{_, Before, _} = erlang:statistics(garbage_collection),
+	Answer = Fun(),
+	{_, After, _} = erlang:statistics(garbage_collection),
+	io:format("{\"reclaimed\": ~w, \"answer\": ~w}~n", [After - Before, Answer]),
+	_ = io:get_chars("", 1),
+	halt().
+
+%% By chance, in turn, or in many short lives.
+run(chance, N) -> in_process(fun() -> by_chance(N, 12345), erlang:garbage_collect(), N end);
+run(turns, N) -> in_process(fun() -> in_turn(N), erlang:garbage_collect(), N end);
+run(short, N) -> short(N);
+run(deep, N) -> in_process(fun() -> S = deep(N), erlang:garbage_collect(), S end);
+run(asleep, N) -> asleep(N);
+run(large, N) -> in_process(fun() -> S = length(lists:seq(1, N)), erlang:garbage_collect(), S end).
+
+in_process(Fun) ->
+	Self = self(),
+	{Pid, Ref} = spawn_monitor(fun() -> Self ! {answer, Fun()} end),
+	receive {'DOWN', Ref, process, Pid, normal} -> ok end,
+	receive {answer, Answer} -> Answer end.
+
+by_chance(0, _) -> ok;
+by_chance(N, X) ->
+	case X rem 3 of
+		0 -> big(N);
+		1 -> middle(N);
+		2 -> small(N)
+	end,
+	by_chance(N - 1, (X * 16807) rem 2147483647).
+
+in_turn(0) -> ok;
+in_turn(N) -> big(N), middle(N), small(N), in_turn(N - 1).
+
+%% 20, 6 and 2 words: 10 to 3 to 1. A tuple has a word more than elements.
+big(N) -> {N, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, N}.
+middle(N) -> {N, 2, 3, 4, N}.
+small(N) -> [N | N].
+
+%% Each of them makes a list of 40 cells, 80 words, and ends before its heap is full.
+short(0) -> 0;
+short(N) -> in_process(fun() -> length(cells(40)) end), short(N - 1).
+
+cells(0) -> [];
+cells(N) -> [N | cells(N - 1)].
+
+%% A stack of N frames, while the heap fills and is collected.
+deep(0) -> 0;
+deep(N) -> _ = small(N), 1 + deep(N - 1).
+
+%% Processes that hibernate, which collects their heaps, and wake up again.
+asleep(N) ->
+	Self = self(),
+	Pids = [spawn(fun() -> _ = cells(I rem 50), erlang:hibernate(erlang, send, [Self, up]) end) || I <- lists:seq(1, N)],
+	[Pid ! wake || Pid <- Pids],
+	[receive up -> ok end || _ <- Pids],
+	length(Pids).
