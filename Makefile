@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # alys-bpf: `make` builds, `make check` runs the tests that need no root, `make help` lists the rest.
+include scripts/arch.mk
 BUILD   := build
-CC      := gcc
+CC      := $(CROSS)gcc
 # Debian 12 has version 14 with a number in its name, Debian 13 its own without.
 LLVM    ?= $(if $(shell command -v clang-14),-14)
 CLANG   ?= clang$(LLVM)
@@ -13,7 +14,7 @@ say      = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(patsubst $(BUI
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 \
 	-Wno-format-nonliteral -Werror
-HARDEN := -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIE -fcf-protection
+HARDEN := -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIE $(HARDEN_$(MACHINE))
 SAN ?=
 OPT  := $(if $(SAN),-O1 -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all,-O2 $(HARDEN))
 VERSION := 0.1.0
@@ -24,7 +25,7 @@ LDFLAGS += -pie $(if $(SAN),-fsanitize=$(SAN),-Wl,-z,relro,-z,now)
 LDLIBS  := -lbpf -ldw -lelf -lz -llzma -lzstd -lprotobuf-c -lZydis -liberty -lmicrohttpd -lncursesw -lpthread -lm
 
 include scripts/modules.mk
-SOURCES := $(foreach m,$(MODULES),$(sort $(wildcard $(call folder_of,$(m))/*.c)))
+SOURCES := $(foreach m,$(MODULES),$(call c_files,$(call folder_of,$(m))))
 PROTO   := $(patsubst %.proto,$(BUILD)/%.pb-c,$(wildcard user/*/*/*.proto))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(PROTO:=.o)
 

@@ -2,7 +2,7 @@
 # The parts of the program and their modules, in user/PART/MODULE. Module names are unique in user/; includes omit the part:
 # #include "MODULE/file.h".
 PARTS      := foundation capture heap output service interface
-foundation := base access sandbox event catalog allocators
+foundation := base machine access sandbox event catalog allocators
 capture    := elf unwind code beam functions sites notes kernel probe intake target examine helper calibrate launch recording counting attach window resident recorder
 heap       := boehm marking heapgraph collector glibc heapreader liveness heapview mallocview
 output     := model trace symbol dwarf naming format profiles sink report replay
@@ -13,8 +13,9 @@ MODULES    := $(foreach p,$(PARTS),$($(p)))
 # Which modules a module may include. Unit tests are linked with these, and scripts/check-modules fails on other includes and
 # on cycles. `wire` is bpf/alys.h and bpf/rows.h.
 may_base       := 
-may_access     := base
-may_sandbox    := base
+may_machine    := 
+may_access     := base machine
+may_sandbox    := base machine
 may_event      := 
 may_catalog    := base event
 may_allocators := base wire
@@ -32,7 +33,7 @@ may_target     := base access sandbox catalog elf
 may_examine    := base access sandbox event elf unwind functions sites notes probe dwarf allocators
 may_helper     := base access sandbox elf
 may_calibrate  := base event probe intake helper
-may_launch     := base intake target wire
+may_launch     := base machine intake target wire
 may_recording  := catalog
 may_counting   := base event catalog functions probe target examine recording wire
 may_attach     := base catalog unwind sites probe intake target examine calibrate recording counting allocators

@@ -8,7 +8,7 @@ PROGS := $(patsubst tests/prog/%,$(BUILD)/tests/prog/%,$(basename $(filter-out t
 	$(foreach p,alloc torture alive calls,$(foreach v,debug release,$(BUILD)/tests/prog/$(p).$(v))) \
 	$(BUILD)/tests/prog/alloc.staticgc $(BUILD)/tests/prog/alive.staticgc $(BUILD)/tests/prog/alive.mt $(foreach v,debug release,$(BUILD)/tests/prog/closures.$(v)) $(foreach v,debug release,$(BUILD)/tests/prog/private.$(v)) $(foreach v,debug release staticgc fields mt,$(BUILD)/tests/prog/graph.$(v)) $(foreach v,debug release staticgc mt,$(BUILD)/tests/prog/census.$(v)) $(BUILD)/demo/server.debug $(BUILD)/demo/server $(BUILD)/demo/objects.debug $(BUILD)/demo/holders.debug
 
-module_objects = $(foreach m,$(1),$(patsubst %.c,$(BUILD)/%.o,$(wildcard $(call folder_of,$(m))/*.c)) \
+module_objects = $(foreach m,$(1),$(patsubst %.c,$(BUILD)/%.o,$(call c_files,$(call folder_of,$(m)))) \
 	$(addsuffix .o,$(filter $(BUILD)/$(call folder_of,$(m))/%,$(PROTO))))
 modules_for = $(call modules_of,$(word 2,$(subst _, ,$(1))) $(needs_$(1)))
 needs_fuzz_trace := model
@@ -29,8 +29,8 @@ wraps_test_liveness_marks := wakeup_new wakeup_free wakeup_fd wakeup_drain intak
 wraps_test_liveness := marks_take marks_read marks_count marks_watch marks_forget marks_facts
 # Only these parts of a module are fuzzed: its other files depend on most of the program.
 sources_fuzz_glibc = $(addprefix user/heap/glibc/,$(addsuffix .c,arena arena_layout free_lists glibc_heap malloc_chunks mapped sums walk)) \
-	user/heap/boehm/memory.c user/heap/boehm/space.c $(foreach m,base access elf,$(wildcard user/foundation/$(m)/*.c user/capture/$(m)/*.c))
-sources_fuzz_daemon = user/service/daemon/protocol.c $(wildcard user/foundation/base/*.c)
+	user/heap/boehm/memory.c user/heap/boehm/space.c $(call c_files,$(foreach m,base machine access elf,$(call folder_of,$(m))))
+sources_fuzz_daemon = user/service/daemon/protocol.c $(call c_files,user/foundation/base)
 
 .SECONDEXPANSION:
 $(UNIT:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/unit/%.c $$(call module_objects,$$(call modules_for,$$*))
@@ -49,7 +49,7 @@ fuzz-%: FORCE
 	$(Q)mkdir -p $(BUILD)/fuzz/$*
 	$(CLANG) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -DALYS_VERSION='"$(VERSION)"' -Iuser $(PARTS:%=-Iuser/%) -Ibpf \
 		-o $(BUILD)/fuzz/fuzz_$* tests/fuzz/fuzz_$*.c \
-		$(or $(sources_fuzz_$*),$(foreach m,$(call modules_for,fuzz_$*),$(wildcard $(call folder_of,$(m))/*.c))) $(LDLIBS)
+		$(or $(sources_fuzz_$*),$(call c_files,$(foreach m,$(call modules_for,fuzz_$*),$(call folder_of,$(m))))) $(LDLIBS)
 	$(BUILD)/fuzz/fuzz_$* -max_total_time=$(or $(SECONDS),60) $(BUILD)/fuzz/$* tests/fuzz/corpus/$*
 
 progs: $(PROGS)

@@ -380,7 +380,7 @@ def test_nothing_is_written_and_nobody_stopped_unasked(programs, tmp_path):
     """Judged by the system calls of alys-bpf."""
     program = programs("c_graph", "1000")
     top = hex(told(program)["top"][0])
-    held = {"SEIZE", "INTERRUPT", "GETREGS", "GETSIGINFO", "DETACH"}
+    held = {"SEIZE", "INTERRUPT", "GETREGSET", "GETSIGINFO", "DETACH"}
     for i, (verb, *args) in enumerate([["census"], ["report", "--heap"], ["dump", "-o", tmp_path / "heap.alys"],
                                        ["graph", "--object", top], ["graph", "--object", top, "--freeze"]]):
         said = tmp_path / f"calls{i}"

@@ -86,7 +86,7 @@ static int stopping_broker(void)
 	static const long others[] = { PTRACE_TRACEME,    PTRACE_ATTACH,    PTRACE_PEEKDATA, PTRACE_POKEDATA,
 				       PTRACE_POKEUSER,   PTRACE_SETREGS,   PTRACE_CONT,     PTRACE_SYSCALL,
 				       PTRACE_SETOPTIONS, PTRACE_SETREGSET, PTRACE_KILL };
-	static const long own[] = { PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_GETREGS, PTRACE_GETSIGINFO, PTRACE_DETACH };
+	static const long own[] = { PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_GETREGSET, PTRACE_GETSIGINFO, PTRACE_DETACH };
 	if (allowed_to_broker(true))
 		return CANNOT;
 	for (int i = 0; i < (int)(sizeof(others) / sizeof(others[0])); i++) {

@@ -12,13 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "machine/registers.h"
 #include "base/descriptors.h"
 #include "base/signals.h"
 #include "target/module.h"
@@ -127,7 +128,7 @@ static void note_end(struct command *c, int status)
 }
 
 /* Waits for the next stop; true when it is one of a system call, with its registers. */
-static bool next_syscall(struct command *c, struct user_regs_struct *regs)
+static bool next_syscall(struct command *c, struct registers *regs)
 {
 	int status, sig = 0;
 	do {
@@ -138,7 +139,7 @@ static bool next_syscall(struct command *c, struct user_regs_struct *regs)
 			return false;
 		}
 		/* A job-control stop by somebody else: it must stay stopped. */
-		if (status >> 16 == PTRACE_EVENT_STOP || ptrace(PTRACE_GETREGS, c->pid, NULL, regs))
+		if (status >> 16 == PTRACE_EVENT_STOP || registers_read((uint32_t)c->pid, regs))
 			return false;
 		sig = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
 	} while (WSTOPSIG(status) != (SIGTRAP | 0x80));
@@ -148,12 +149,12 @@ static bool next_syscall(struct command *c, struct user_regs_struct *regs)
 int command_release(struct command *c, const struct command_ops *ops, struct err *err)
 {
 	struct linker l = { .ops = ops, .tgid = (uint32_t)c->pid };
-	struct user_regs_struct regs;
+	struct registers regs;
 	ops->mapped(ops->ctx);
 	if (find_linker(&l)) {
 		/* Entry and exit of a system call both stop; at the exit of mmap the maps have changed. */
-		while (next_syscall(c, &regs) && regs.rip >= l.lo && regs.rip < l.hi) {
-			if (regs.orig_rax == SYS_mmap && (regs.rdx & 4 /* PROT_EXEC */))
+		while (next_syscall(c, &regs) && regs.ip >= l.lo && regs.ip < l.hi) {
+			if (regs.call == SYS_mmap && (regs.args[2] & PROT_EXEC))
 				ops->mapped(ops->ctx);
 		}
 	}

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define RIGHTS_REGISTERS 16
+#define RIGHTS_REGISTERS 31 /* as in registers.h */
 
 /* A thread of another process. */
 struct rights_thread {

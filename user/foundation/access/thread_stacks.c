@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "machine/registers.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
@@ -181,14 +181,12 @@ static bool wait_stopped(uint32_t tid, uint64_t deadline_ns)
 
 static void read_registers(struct rights_thread *t)
 {
-	struct user_regs_struct r;
-	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &r))
+	struct registers r;
+	if (registers_read(t->tid, &r))
 		return;
-	const uint64_t values[] = { r.r15, r.r14, r.r13, r.r12, r.rbp, r.rbx, r.r11, r.r10,
-				    r.r9,  r.r8,  r.rax, r.rcx, r.rdx, r.rsi, r.rdi };
-	t->sp = r.rsp;
-	t->registers_cnt = sizeof(values) / sizeof(*values);
-	memcpy(t->registers, values, sizeof(values));
+	t->sp = r.sp;
+	t->registers_cnt = r.data_cnt;
+	memcpy(t->registers, r.data, r.data_cnt * sizeof(*r.data));
 }
 
 static int freeze_all(uint32_t tgid)

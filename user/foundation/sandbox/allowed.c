@@ -65,8 +65,8 @@
 		ALLOW(fchown), ALLOW(fchownat), ALLOW_ONE(kcmp, 2, KCMP_VM)
 
 /* Used by access/thread_stacks. */
-#define STOPS                                                                                                             \
-	ALLOW_ONE(ptrace, 0, PTRACE_SEIZE), ALLOW_ONE(ptrace, 0, PTRACE_INTERRUPT), ALLOW_ONE(ptrace, 0, PTRACE_GETREGS), \
+#define STOPS                                                                                                               \
+	ALLOW_ONE(ptrace, 0, PTRACE_SEIZE), ALLOW_ONE(ptrace, 0, PTRACE_INTERRUPT), ALLOW_ONE(ptrace, 0, PTRACE_GETREGSET), \
 		ALLOW_ONE(ptrace, 0, PTRACE_GETSIGINFO), ALLOW_ONE(ptrace, 0, PTRACE_DETACH)
 
 static const struct sock_filter of_broker[] = { FILTER_BEGIN, FILES, WAITING, TALKING, LIVING, RIGHTS, FILTER_END };

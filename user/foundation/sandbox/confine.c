@@ -13,7 +13,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "sandbox/caps.h"
@@ -97,12 +96,13 @@ static long stat_open(int fd, const char *path, struct stat *out)
 
 static void answer(int sig, siginfo_t *info, void *context)
 {
-	greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+	ucontext_t *c = context;
 	int code = errno;
 	(void)sig;
-	const char *path = (const char *)r[REG_RSI];
-	r[REG_RAX] = info->si_syscall == SYS_openat ? open_known(path)
-						    : stat_open((int)r[REG_RDI], path, (struct stat *)r[REG_RDX]);
+	const char *path = (const char *)SYSCALLS_ARGUMENT(c, 1);
+	SYSCALLS_RESULT(c) = info->si_syscall == SYS_openat
+				     ? open_known(path)
+				     : stat_open((int)SYSCALLS_ARGUMENT(c, 0), path, (struct stat *)SYSCALLS_ARGUMENT(c, 2));
 	errno = code;
 }
 

@@ -7,19 +7,19 @@
 #define ALYS_SANDBOX_FILTER_H
 
 #include <errno.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
-#include <sys/syscall.h>
+
+#include "machine/syscalls.h"
 
 #define FILTER_FIELD(member) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
 #define FILTER_GIVE(action) BPF_STMT(BPF_RET | BPF_K, action)
 #define FILTER_REFUSE(code) FILTER_GIVE(SECCOMP_RET_ERRNO | (code))
 #define FILTER_IS(number, otherwise) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, otherwise)
 
-#define FILTER_BEGIN                                                                                                             \
-	FILTER_FIELD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0), FILTER_GIVE(SECCOMP_RET_KILL_PROCESS), \
+#define FILTER_BEGIN                                                                                                         \
+	FILTER_FIELD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYSCALLS_ARCH, 1, 0), FILTER_GIVE(SECCOMP_RET_KILL_PROCESS), \
 		FILTER_FIELD(nr)
 #define FILTER_END FILTER_REFUSE(EPERM)
 

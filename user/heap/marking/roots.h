@@ -18,10 +18,10 @@ const char *root_kind_name(enum root_kind kind); /* "global", "stack", ... */
 
 struct root_thread {
 	uint32_t tid;
-	uint64_t sp;     /* 0 = unknown: it was running */
-	uint64_t bottom; /* where its stack ends, 0 = at the end of its mapping */
-	bool marker;     /* the collector's own, which it does not scan */
-	uint64_t registers[16];
+	uint64_t sp;            /* 0 = unknown: it was running */
+	uint64_t bottom;        /* where its stack ends, 0 = at the end of its mapping */
+	bool marker;            /* the collector's own, which it does not scan */
+	uint64_t registers[31]; /* aarch64 has so many */
 	uint32_t registers_cnt;
 };
 

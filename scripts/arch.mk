@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# The architecture to build for, by Debian's name: `make ARCH=arm64` on amd64 builds with Debian's cross compiler. Code that knows
+# one architecture is in a file named for its machine: NAME_x86_64.c beside NAME_aarch64.c.
+MACHINE_amd64 := x86_64
+MACHINE_arm64 := aarch64
+HOST    := $(shell uname -m)
+ARCH    ?= $(if $(filter aarch64,$(HOST)),arm64,amd64)
+MACHINE := $(or $(MACHINE_$(ARCH)),$(error ARCH is amd64 or arm64, not $(ARCH)))
+CROSS   := $(if $(filter-out $(HOST),$(MACHINE)),$(MACHINE)-linux-gnu-)
+# Branch targets, and on aarch64 return addresses too, are protected by the processor.
+HARDEN_x86_64  := -fcf-protection
+HARDEN_aarch64 := -mbranch-protection=standard
+
+OTHER_TWINS := $(foreach m,$(filter-out $(MACHINE),x86_64 aarch64),%_$(m).c)
+# The C files of these folders that are built; of twins only the one for MACHINE.
+c_files = $(filter-out $(OTHER_TWINS),$(sort $(foreach f,$(1),$(wildcard $(f)/*.c))))
