@@ -16,28 +16,16 @@
 #include "base/clock.h"
 #include "probe/link.h"
 #include "probe/load.h"
+#include "probe/priced.h"
 
 #define ROUNDS 15
 #define CALLS 200
-
-/* The first instruction is emulated, the second is stepped; each is one byte long. */
-void probe_price_called(void);
-__asm__(".pushsection .text\n"
-	".globl probe_price_called\n"
-	".hidden probe_price_called\n"
-	".type probe_price_called, @function\n"
-	"probe_price_called:\n"
-	"	push %rbp\n"
-	"	pop %rbp\n"
-	"	ret\n"
-	".size probe_price_called, . - probe_price_called\n"
-	".popsection\n");
 
 static double calls_take(void)
 {
 	uint64_t from = now_ns();
 	for (int i = 0; i < CALLS; i++)
-		probe_price_called();
+		priced();
 	return (double)(now_ns() - from) / 1e9 / CALLS;
 }
 
@@ -57,10 +45,10 @@ static double median_call(void)
 	return took[ROUNDS / 2];
 }
 
-/* The function's offset in our executable; 0: not found. */
-static uint64_t called_offset(void)
+/* The offset of an instruction of ours in our executable; 0: not found. */
+static uint64_t offset_of(void (*code)(void))
 {
-	uint64_t at = (uint64_t)(uintptr_t)probe_price_called, start, end, offset, found = 0;
+	uint64_t at = (uint64_t)(uintptr_t)code, start, end, offset, found = 0;
 	char line[4352];
 	FILE *maps = fopen("/proc/self/maps", "re");
 	while (maps && !found && fgets(line, sizeof(line), maps)) {
@@ -119,7 +107,7 @@ static int take_price(struct probe *p, const struct batch *b, int exe, double *s
 int probe_price(struct probe *p, enum price_of what, double *seconds, struct err *err)
 {
 	uint32_t site = ALYS_MAX_SITES - 1;
-	uint64_t offset = called_offset() + (what == PRICE_STEPPED), cookie = site | ALYS_COOKIE_FILTERED;
+	uint64_t offset = offset_of(what == PRICE_STEPPED ? priced_stepped : priced), cookie = site | ALYS_COOKIE_FILTERED;
 	struct batch b = { .prog = p->skel->progs.refill,
 			   .at_return = what == PRICE_RETURN,
 			   .offsets = &offset,

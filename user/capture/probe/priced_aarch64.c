@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* probe/priced of aarch64: see priced.h. The kernel emulates adr: arch/arm64/kernel/probes/decode-insn.c. */
+#include "probe/priced.h"
+
+__asm__(".pushsection .text\n"
+	".globl priced, priced_stepped\n"
+	".hidden priced, priced_stepped\n"
+	".type priced, %function\n"
+	"priced:\n"
+	"	adr x9, .\n"
+	"priced_stepped:\n"
+	"	mov x9, x10\n"
+	"	ret\n"
+	".size priced, . - priced\n"
+	".popsection\n");
