@@ -534,7 +534,7 @@ void windows_weigh(const struct windows *w, struct event *e)
 {
 	if (!(e->flags & EVENT_F_WINDOW))
 		return;
-	if (!w->inside || e->time_ns > w->until_ns || e->time_ns < w->current.opened_ns) {
+	if (!w || !w->inside || e->time_ns > w->until_ns || e->time_ns < w->current.opened_ns) {
 		e->flags &= (uint8_t)~EVENT_F_WINDOW;
 		return;
 	}
