@@ -233,6 +233,8 @@ static __always_inline void pages_come(struct rss_seen *seen, struct touch *t, s
 	page_send(regs, addr, size, interval, memory_of(member, size));
 }
 
+#define REMAP_FIXED 2 /* MREMAP_FIXED, include/uapi/linux/mman.h */
+
 /* As system calls are numbered on x86-64. */
 enum { CALL_NONE = -1, CALL_MMAP = 9, CALL_MUNMAP = 11, CALL_BRK = 12, CALL_MREMAP = 25, CALL_MADVISE = 28 };
 
@@ -250,8 +252,8 @@ static __always_inline bool range_of(const struct pt_regs *regs, const struct to
 	case CALL_MADVISE: break;
 	case CALL_BRK: len = HEAP_SPAN; break;
 	case CALL_MREMAP:
-		/* Made smaller, or put where something else was. */
-		addr = regs->dx < len ? addr + regs->dx : regs->r8;
+		/* Made smaller, or put where something else was. Without the flag the new address is not an argument. */
+		addr = regs->dx < len ? addr + regs->dx : regs->r10 & REMAP_FIXED ? regs->r8 : 0;
 		len = regs->dx < len ? len - regs->dx : regs->dx;
 		break;
 	default: addr = 0;
