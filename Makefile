@@ -20,7 +20,7 @@ OPT  := $(if $(SAN),-O1 -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-
 VERSION := 0.1.0
 # SANITIZED: no limits on data, since the shadow memory of AddressSanitizer takes terabytes.
 CFLAGS  += -DSANITIZED=$(if $(findstring address,$(SAN)),1,0)
-CFLAGS  += -std=gnu11 -g $(OPT) $(WARN) -D_GNU_SOURCE -DALYS_VERSION='"$(VERSION)"' -Iuser $(PARTS:%=-Iuser/%) -Ibpf -I$(BUILD) -MMD -MP
+CFLAGS  += -std=gnu11 -g $(OPT) $(WARN) -D_GNU_SOURCE -DALYS_VERSION='"$(VERSION)"' -Iuser $(PARTS:%=-Iuser/%) -Ibpf -Ibpf/$(MACHINE) -I$(BUILD) -MMD -MP
 LDFLAGS += -pie $(if $(SAN),-fsanitize=$(SAN),-Wl,-z,relro,-z,now)
 LDLIBS  := -lbpf -ldw -lelf -lz -llzma -lzstd -lprotobuf-c -lZydis -liberty -lmicrohttpd -lncursesw -lpthread -lm
 

@@ -66,16 +66,13 @@ __weak int list_length(__u64 block)
 	return n;
 }
 
-/*
- * Address of the thread-local pointer; x86-64 TLS as in Drepper's "ELF Handling For Thread-Local Storage", 3.4.2 and
- * 4.4.6: dtv = fs:8, one entry of 16 bytes per module.
- */
+/* Address of the thread-local variable; the table of blocks has one entry of 16 bytes per module. */
 static __always_inline __u64 tls_address(const struct alys_lists *l, __u64 fsbase, __u64 bias)
 {
 	__u64 index[2], dtv, block;
 	if (!l->tls_index_vaddr)
 		return fsbase + l->tls_offset;
-	if (bpf_probe_read_user(index, sizeof(index), (void *)(l->tls_index_vaddr + bias)) || !read_word(&dtv, fsbase + 8) ||
+	if (bpf_probe_read_user(index, sizeof(index), (void *)(l->tls_index_vaddr + bias)) || !read_word(&dtv, DTV_AT(fsbase)) ||
 	    !read_word(&block, dtv + index[0] * 16))
 		return 0;
 	return block + index[1];
@@ -83,7 +80,7 @@ static __always_inline __u64 tls_address(const struct alys_lists *l, __u64 fsbas
 
 static __noinline bool lists_look_up(struct call_room *t, const struct alys_site *site, const struct alys_object *o, __u64 bias)
 {
-	__u64 fsbase = bpf_get_current_task_btf()->thread.fsbase;
+	__u64 fsbase = THREAD_POINTER(bpf_get_current_task_btf());
 	__u64 pointer = tls_address(&o->lists, fsbase, bias), lists = 0;
 	if (!pointer || !read_word(&lists, pointer) ||
 	    bpf_probe_read_user(&t->extra, sizeof(t->extra), (void *)(o->lists.extra_vaddr + bias)))
@@ -98,7 +95,7 @@ static __noinline bool lists_look_up(struct call_room *t, const struct alys_site
 static __always_inline bool lists_known(struct call_room *t, const struct alys_site *site, const struct alys_object *o,
 					__u64 bias)
 {
-	__u64 fsbase = bpf_get_current_task_btf()->thread.fsbase;
+	__u64 fsbase = THREAD_POINTER(bpf_get_current_task_btf());
 	return (t->lists && t->fsbase == fsbase && t->object == site->object) || lists_look_up(t, site, o, bias);
 }
 

@@ -211,7 +211,7 @@ static __always_inline __u32 memory_of(__u32 member, __u64 size)
 /* The fault that the thread is in now. */
 static __always_inline bool is_of(const struct touch *t, const struct pt_regs *regs)
 {
-	return t && t->addr && t->ip == regs->ip && t->sp == regs->sp;
+	return t && t->addr && t->ip == PT_REGS_IP(regs) && t->sp == PT_REGS_SP(regs);
 }
 
 static __always_inline void pages_come(struct rss_seen *seen, struct touch *t, struct pt_regs *regs, __u32 member, __u64 pages)
@@ -235,14 +235,11 @@ static __always_inline void pages_come(struct rss_seen *seen, struct touch *t, s
 
 #define REMAP_FIXED 2 /* MREMAP_FIXED, include/uapi/linux/mman.h */
 
-/* As system calls are numbered on x86-64. */
-enum { CALL_NONE = -1, CALL_MMAP = 9, CALL_MUNMAP = 11, CALL_BRK = 12, CALL_MREMAP = 25, CALL_MADVISE = 28 };
-
 /* Which pages the call in hand takes away; false: not known. A file's page that is written to gives way to a copy. */
 static __always_inline bool range_of(const struct pt_regs *regs, const struct touch *t, __u64 *start, __u64 *end)
 {
-	__u64 addr = regs->di, len = regs->si;
-	switch ((__s64)regs->orig_ax) {
+	__u64 addr = SYSCALL_ARG_0(regs), len = SYSCALL_ARG_1(regs), to = SYSCALL_ARG_2(regs);
+	switch (SYSCALL_NUMBER(regs)) {
 	case CALL_NONE:
 		addr = is_of(t, regs) ? t->addr & -ALYS_PAGE_SZ : 0;
 		len = ALYS_PAGE_SZ;
@@ -253,8 +250,8 @@ static __always_inline bool range_of(const struct pt_regs *regs, const struct to
 	case CALL_BRK: len = HEAP_SPAN; break;
 	case CALL_MREMAP:
 		/* Made smaller, or put where something else was. Without the flag the new address is not an argument. */
-		addr = regs->dx < len ? addr + regs->dx : regs->r10 & REMAP_FIXED ? regs->r8 : 0;
-		len = regs->dx < len ? len - regs->dx : regs->dx;
+		addr = to < len ? addr + to : SYSCALL_ARG_3(regs) & REMAP_FIXED ? SYSCALL_ARG_4(regs) : 0;
+		len = to < len ? len - to : to;
 		break;
 	default: addr = 0;
 	}
@@ -303,8 +300,8 @@ int on_touch(struct bpf_raw_tracepoint_args *ctx)
 	if (!t || !mm)
 		return 0;
 	t->addr = ctx->args[0];
-	t->ip = regs->ip;
-	t->sp = regs->sp;
+	t->ip = PT_REGS_IP(regs);
+	t->sp = PT_REGS_SP(regs);
 	if (seen->owner != rss_owner(task, mm))
 		rss_begin(seen, rss_owner(task, mm), mm);
 	return 0;
@@ -350,10 +347,10 @@ int on_place(struct bpf_raw_tracepoint_args *ctx)
 {
 	const struct pt_regs *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	__u64 to = ctx->args[0];
-	if ((__s64)regs->orig_ax != CALL_MREMAP || !is_target() || to >> 47)
+	if (SYSCALL_NUMBER(regs) != CALL_MREMAP || !is_target() || to >> 47)
 		return 0;
-	__u64 len = regs->si < regs->dx ? regs->si : regs->dx;
-	range_send(ALYS_EV_MOVED, regs->di, (regs->di + len + ALYS_PAGE_SZ - 1) & -ALYS_PAGE_SZ, to);
+	__u64 len = SYSCALL_ARG_1(regs) < SYSCALL_ARG_2(regs) ? SYSCALL_ARG_1(regs) : SYSCALL_ARG_2(regs);
+	range_send(ALYS_EV_MOVED, SYSCALL_ARG_0(regs), (SYSCALL_ARG_0(regs) + len + ALYS_PAGE_SZ - 1) & -ALYS_PAGE_SZ, to);
 	return 0;
 }
 

@@ -22,6 +22,7 @@
 #ifndef ALYS_UNWIND_BPF_H
 #define ALYS_UNWIND_BPF_H
 
+#include "machine.bpf.h"
 #include "unwind_maps.bpf.h"
 
 #define WALK_SLOTS 512      /* at most; a walk that finds none of 8 free is counted */
@@ -292,15 +293,15 @@ static __always_inline int rule_fp(struct walk_slot *w)
 	return RULE_OK;
 }
 
-/* The ucontext that the kernel has put at rsp (struct sigcontext, asm/sigcontext.h). */
+/* The registers are where the kernel has put them. */
 static __always_inline int rule_signal(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
-	int read = stack_word(w, s->sp + 160, &s->cfa);
+	int read = stack_word(w, s->sp + SIGNAL_SP, &s->cfa);
 	if (read != RULE_OK)
 		return read;
-	s->bp_at = s->sp + 120;
-	s->ra_at = s->sp + 168;
+	s->bp_at = s->sp + SIGNAL_FP;
+	s->ra_at = s->sp + SIGNAL_IP;
 	s->signal = 1;
 	s->at = WALK_FRAME_OPAQUE;
 	return RULE_OK;

@@ -47,7 +47,7 @@ $(FUZZ:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/fuzz/%.c tests/fuzz/replay.c
 
 fuzz-%: FORCE
 	$(Q)mkdir -p $(BUILD)/fuzz/$*
-	$(CLANG) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -DALYS_VERSION='"$(VERSION)"' -Iuser $(PARTS:%=-Iuser/%) -Ibpf \
+	$(CLANG) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -DALYS_VERSION='"$(VERSION)"' -Iuser $(PARTS:%=-Iuser/%) -Ibpf -Ibpf/$(MACHINE) \
 		-o $(BUILD)/fuzz/fuzz_$* tests/fuzz/fuzz_$*.c \
 		$(or $(sources_fuzz_$*),$(call c_files,$(foreach m,$(call modules_for,fuzz_$*),$(call folder_of,$(m))))) $(LDLIBS)
 	$(BUILD)/fuzz/fuzz_$* -max_total_time=$(or $(SECONDS),60) $(BUILD)/fuzz/$* tests/fuzz/corpus/$*

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What differs between machines in a thread of the target: its thread pointer, its system calls, the frame of a signal.
+ * Compiled only: no program was run on aarch64 yet.
+ */
+#ifndef ALYS_MACHINE_BPF_H
+#define ALYS_MACHINE_BPF_H
+
+/* The kernel's types for this machine, as far as they are used; not in vmlinux.h. The first one is fixed: asm/ptrace.h. */
+struct user_pt_regs {
+	__u64 regs[31];
+	__u64 sp, pc, pstate;
+};
+
+struct thread_struct___arm64 {
+	struct {
+		unsigned long tp_value;
+	} uw;
+} __attribute__((preserve_access_index));
+
+struct pt_regs___machine {
+	__u64 regs[31];
+	__s32 syscallno;
+} __attribute__((preserve_access_index));
+
+#define MACHINE_OF(regs) ((const struct pt_regs___machine *)(regs))
+#define THREAD_POINTER(task) (((const struct thread_struct___arm64 *)&(task)->thread)->uw.tp_value)
+/* The address of the table of thread-local blocks (DTV), from the thread pointer: TLS variant I. */
+#define DTV_AT(pointer) (pointer)
+
+#define SYSCALL_NUMBER(regs) ((__s64)MACHINE_OF(regs)->syscallno)
+#define SYSCALL_ARG_0(regs) (MACHINE_OF(regs)->regs[0])
+#define SYSCALL_ARG_1(regs) (MACHINE_OF(regs)->regs[1])
+#define SYSCALL_ARG_2(regs) (MACHINE_OF(regs)->regs[2])
+#define SYSCALL_ARG_3(regs) (MACHINE_OF(regs)->regs[3])
+#define SYSCALL_ARG_4(regs) (MACHINE_OF(regs)->regs[4])
+enum { CALL_NONE = -1, CALL_MMAP = 222, CALL_MUNMAP = 215, CALL_BRK = 214, CALL_MREMAP = 216, CALL_MADVISE = 233 };
+
+/* Offsets in the kernel's signal frame, from sp: siginfo, then the ucontext (asm/sigcontext.h). */
+#define SIGNAL_FP 544
+#define SIGNAL_SP 560
+#define SIGNAL_IP 568
+
+#endif

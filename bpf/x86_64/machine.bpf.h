@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What differs between machines in a thread of the target: its thread pointer, its system calls, the frame of a signal.
+ * Also compiled for the host (tests/bpfhost).
+ */
+#ifndef ALYS_MACHINE_BPF_H
+#define ALYS_MACHINE_BPF_H
+
+#define THREAD_POINTER(task) ((task)->thread.fsbase)
+/* TLS as in Drepper's "ELF Handling For Thread-Local Storage", 3.4.2 and 4.4.6: variant II. */
+#define DTV_AT(pointer) ((pointer) + 8)
+
+#define SYSCALL_NUMBER(regs) ((__s64)(regs)->orig_ax)
+#define SYSCALL_ARG_0(regs) ((regs)->di)
+#define SYSCALL_ARG_1(regs) ((regs)->si)
+#define SYSCALL_ARG_2(regs) ((regs)->dx)
+#define SYSCALL_ARG_3(regs) ((regs)->r10)
+#define SYSCALL_ARG_4(regs) ((regs)->r8)
+enum { CALL_NONE = -1, CALL_MMAP = 9, CALL_MUNMAP = 11, CALL_BRK = 12, CALL_MREMAP = 25, CALL_MADVISE = 28 };
+
+/* Offsets in the ucontext that the kernel has put at rsp (struct sigcontext, asm/sigcontext.h). */
+#define SIGNAL_FP 120
+#define SIGNAL_SP 160
+#define SIGNAL_IP 168
+
+#endif
