@@ -32,18 +32,21 @@ sources_fuzz_glibc = $(addprefix user/heap/glibc/,$(addsuffix .c,arena arena_lay
 	user/heap/boehm/memory.c user/heap/boehm/space.c $(call c_files,$(foreach m,base machine access elf,$(call folder_of,$(m))))
 sources_fuzz_daemon = user/service/daemon/protocol.c $(call c_files,user/foundation/base)
 
+# Written beside the programs: they are made anew when a header changes.
+-include $(wildcard $(BUILD)/tests/*.d)
+
 .SECONDEXPANSION:
 $(UNIT:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/unit/%.c $$(call module_objects,$$(call modules_for,$$*))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) $(wraps_$*:%=-Wl,--wrap=%) -o $@ $^ -lcmocka $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) $(wraps_$*:%=-Wl,--wrap=%) -o $@ $(filter %.c %.o,$^) -lcmocka $(LDLIBS)
 
 # `make check` replays the corpus, one input per run. `make fuzz-NAME` runs libFuzzer.
 $(FUZZ:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/fuzz/%.c tests/fuzz/replay.c \
 		$$(call module_objects,$$(call modules_for,$$*))
 	$(call say,FUZZ,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
 
 fuzz-%: FORCE
 	$(Q)mkdir -p $(BUILD)/fuzz/$*
@@ -117,19 +120,19 @@ $(BUILD)/demo/%: demo/%.cr
 $(BUILD)/tests/symdump: tests/e2e/symdump.c $(call module_objects,$(call modules_of,symbol))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
 
 # Reads collected heaps, for comparison with the truth (tests/e2e/test_census.py).
 $(BUILD)/tests/heapread: tests/e2e/heapread.c $(call module_objects,$(call modules_of,heapview))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
 
 # Calibrates sites that are wrong on purpose (tests/e2e/test_calibrate.py).
 $(BUILD)/tests/calibrate_case: tests/e2e/calibrate_case.c $(call module_objects,$(call modules_of,calibrate))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
 
 # Writes a scripted recording (tests/lib/feed.h) to a file, for tests of the verbs.
 $(BUILD)/tests/feedfile: tests/lib/feedfile.c tests/lib/feed.h $(call module_objects,$(call modules_of,trace))
@@ -192,7 +195,7 @@ $(BUILD)/tests/bench/floor: tests/bench/floor/floor.c $(BUILD)/bench-bpf/floor.s
 $(BUILD)/tests/bench/tables: tests/bench/tables/tables.c $(call module_objects,$(call modules_of,unwind))
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
 
 bench:
 	$(Q)scripts/bench

@@ -15,6 +15,7 @@
 
 static struct alys_config config = { .walk = ALYS_WALK_TABLES, .max_frames = 256, .recall = ALYS_RECALL_ALIKE };
 
+#include "numbers.bpf.h"
 #include "return_address.bpf.h"
 #include "unwind.bpf.h"
 
@@ -96,6 +97,12 @@ long bpf_copy_from_user(void *dst, __u32 n, const void *addr)
 __u64 bpf_get_current_pid_tgid(void)
 {
 	return 1ull << 32 | 1;
+}
+
+long bpf_get_ns_current_pid_tgid(__u64 dev, __u64 ino, struct bpf_pidns_info *out, __u32 n)
+{
+	(void)dev, (void)ino, (void)out, (void)n;
+	abort();
 }
 
 __u64 bpf_get_current_task(void)
