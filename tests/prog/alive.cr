@@ -1,5 +1,5 @@
-# Objects that are kept and dropped, in fibers, some with finalizers. The collector itself says at the end which are
-# gone: each has a link that it clears. The truth's live and live_bytes are those after the last collection.
+# Objects that are kept and dropped, in fibers, some with finalizers. Each has a disappearing link, which the collector
+# clears when the object is dead. live and live_bytes in the truth are those after the last collection.
 @[Link("gc")]
 lib LibLinks
   fun register_long_link = GC_register_long_link(link : Void**, obj : Void*) : Int32

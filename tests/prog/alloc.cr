@@ -1,4 +1,4 @@
-# Known numbers of objects, arrays and strings by call site, in Crystal. Prints its truth as the C programs do.
+# Known numbers of objects, arrays and strings by allocation site, in Crystal. Prints its truth as the C programs do.
 class Widget
   def initialize(@a : Int64, @next : Widget?)
   end
@@ -12,7 +12,7 @@ end
 ROUNDS = 4_000
 KEPT   = Array(Kept).new(ROUNDS)
 
-# The site's own frame must be there in a release build too.
+# A site needs its own frame in a release build, too.
 @[NoInline]
 def site_objects(i : Int32) : Widget
   Widget.new(i.to_i64, nil)
@@ -29,7 +29,7 @@ def site_arrays(n : Int32) : Array(Int32)
   Array(Int32).new(n)
 end
 
-# The bytes, and the header of a String: type id, byte size, length, and the zero at the end.
+# A String has a header (type id, byte size, length) and a zero at the end.
 @[NoInline]
 def site_strings(n : Int32) : String
   String.new(n) { |buffer| {n, n} }

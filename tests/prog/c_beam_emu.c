@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flags: -rdynamic */
-/* Has a function by which an Erlang VM is known, but no JIT. */
+/* Has a function by which an Erlang VM is recognized, but not those of its JIT. */
 #include <stdio.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flags: -rdynamic */
-/* Has the functions by which an Erlang VM with JIT is known, but the layout of its processes is not found in their code. */
+/* Has the functions by which an Erlang VM with JIT is recognized, but their code does not reveal the layout of its processes. */
 #include <stdio.h>
 #include <unistd.h>
 

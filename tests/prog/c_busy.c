@@ -1,5 +1,5 @@
 /* libs: -lpthread */
-/* Allocates and frees until stdin ends, two threads, checking its own blocks; then prints how often. */
+/* Two threads allocate, check and free blocks until stdin ends; then prints how often. */
 #include <poll.h>
 #include <pthread.h>
 

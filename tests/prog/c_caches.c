@@ -1,6 +1,6 @@
 /* flags: -fno-builtin */
 /* libs: -lpthread */
-/* Threads that end with full caches: glibc frees what is in them once more. */
+/* Threads that exit with full thread caches: glibc passes the cached blocks through its free path a second time. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>

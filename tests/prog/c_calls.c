@@ -1,7 +1,7 @@
 /* libs: -pthread */
 /*
- * Functions that count their own calls: recursion, threads, calls by jump, an inlined copy, a loop that begins with the
- * function, a forked child, and a second program of the same process. Prints a line of JSON for each program.
+ * Functions that count their own calls: recursion, threads, tail calls, an inlined copy, a loop back to a function's first
+ * instruction, a forked child, and a second program run by exec. Prints a line of JSON for each program.
  *
  *   c_calls [again | turns N]: the second program; or N calls of grow at each byte on stdin
  */
@@ -59,7 +59,7 @@ __attribute__((always_inline)) static inline void *grow_inlined(size_t n)
 	return p;
 }
 
-/* Enters grow by a jump. The second one begins with its loop: no probe could tell a call from a turn. */
+/* The first enters grow by a jump. The second loops back to its own entry: a probe there could not tell a call from an iteration. */
 void *jump_to_grow(size_t n);
 void loop_at_once(long n);
 __asm__(".text\n.type jump_to_grow, @function\njump_to_grow:\n\tjmp grow\n.size jump_to_grow, . - jump_to_grow\n"

@@ -1,9 +1,9 @@
 /* libs: -lgc -lpthread */
 /*
- * Collects all the time, but for a millisecond after every 2,000 pieces of garbage, in which a reading finds room: a cycle
- * takes less than that. 3,000 objects are kept for good, garbage is made until stdin ends. Prints the kept ones as
- * c_heap.c does, all of them marked, and then runs. A number as argument: so many threads more do the same, and every
- * eighth piece of garbage has a finalizer, which keeps what it leads to marked.
+ * Collects all the time, with a pause of a millisecond after every 2,000 garbage objects: long enough to read the heap
+ * between two collections. 3,000 objects are kept for good; garbage is made until stdin ends. Prints the kept objects as
+ * c_heap.c does, all of them marked, before it starts. With a number as argument, that many more threads make garbage, and
+ * every eighth garbage object has a finalizer, which keeps the objects that it points to marked.
  */
 #define GC_THREADS
 #include <gc.h>

@@ -1,4 +1,4 @@
-/* Allocations far down, and in handlers of signals: on the thread's stack and on one of their own. */
+/* Allocations in deep stacks and in signal handlers, on the thread's stack and on an alternate one. */
 #include <signal.h>
 
 #include "truth.h"
@@ -9,7 +9,7 @@ SITE void *site_handler(size_t n) { return ALLOC(malloc(n), n); }
 SITE void *site_deep(size_t n) { return ALLOC(malloc(n), n); }
 SITE void site_free(void *p) { FREE(free, p); }
 
-/* Only raised: a handler that interrupts just anything may not allocate. */
+/* The signals are only raised synchronously: a handler that interrupts arbitrary code may not allocate. */
 __attribute__((noipa)) static void handler(int sig) { last = site_handler(sig == SIGUSR1 ? 1101 : 1201); }
 
 __attribute__((noipa)) static void down(int depth, size_t n)

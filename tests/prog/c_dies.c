@@ -1,5 +1,5 @@
 /* libs: -lgc */
-/* Children that end inside GC_malloc: it asks for more than there is, and the handler of that ends the process. */
+/* Children that exit inside GC_malloc: the request cannot be met, and the out-of-memory handler ends the process. */
 #include <gc.h>
 #include <stdio.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 /* libs: -ldl */
-/* Loads lib_plugin.so after the start, allocates through it, and before that through its own code. */
+/* Allocates from its own code first, then loads lib_plugin.so and allocates through it. */
 #include <dlfcn.h>
 #include <libgen.h>
 

@@ -1,7 +1,7 @@
 /* libs: -Wl,--no-as-needed -lstdc++ */
 /*
- * Every way into an allocator that the program can find in itself: each from a site of its own, with one size, so that the
- * truth is known by name. Which allocator that is, LD_PRELOAD says; what it does not have is left out.
+ * Calls every entry point of the allocator that is linked or preloaded (LD_PRELOAD), each from its own site and with one
+ * size, so that the truth is known by name. Entry points that the allocator does not have are left out.
  */
 #include <stdbool.h>
 
@@ -43,7 +43,7 @@ OF_ALIGN(aligned_alloc, 64, _large)
 OF_PLACE(posix_memalign, 16, _small)
 OF_PLACE(posix_memalign, 256, _large)
 OF_SIZE(valloc)
-/* It gives whole pages. */
+/* pvalloc rounds up to whole pages. */
 extern void *pvalloc(size_t) __attribute__((weak));
 SITE void *site_pvalloc(size_t n) { n += 4096 - n % 4096; return ALLOC(pvalloc(n), n); }
 OF_SIZE(_Znwm)
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(entries) / sizeof(*entries); i++) {
 		void *there = entries[i].there;
 		__asm__ volatile("" : "+r"(there));
-		/* jemalloc has none: glibc's would be freed by it. */
+		/* jemalloc has no pvalloc: a block of glibc's would be freed by jemalloc. */
 		bool strange = entries[i].site == site_pvalloc && mallocx;
 		if (there && !strange)
 			work(&entries[i], calls);

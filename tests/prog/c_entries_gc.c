@@ -1,5 +1,5 @@
 /* libs: -lgc */
-/* Every way into libgc that gives one block: each from a site of its own, with one size. All is left to the collector. */
+/* Every entry point of libgc that returns one block, each from its own site and with one size. Nothing is freed explicitly. */
 #define GC_NO_THREAD_REDIRECTS
 #include <gc.h>
 #include <gc/gc_inline.h>
@@ -22,7 +22,7 @@ OF_KIND(GC_malloc_kind)
 OF_KIND(GC_malloc_kind_global)
 OF_KIND(GC_generic_malloc)
 OF_KIND(GC_generic_malloc_ignore_off_page)
-/* Several through one call instruction, so with one frame and one return address. */
+/* Several functions called by the same call instruction, so from the same frame and return address. */
 SITE void *site_turns(size_t n)
 {
 	static void *(*volatile const turns[])(size_t) = {

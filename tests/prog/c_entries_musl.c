@@ -1,4 +1,4 @@
 /* cc: musl-gcc */
-/* The same with musl's libc: its malloc, and no C++. */
+/* As c_entries.c, with musl's malloc and without C++. */
 #include "c_entries.c"
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -1,4 +1,4 @@
-/* Allocates, becomes itself anew by exec, allocates elsewhere: two heaps of one process. */
+/* Allocates, executes itself again, allocates at another site: two heaps of one process. */
 #include "truth.h"
 
 #define ROUNDS 300

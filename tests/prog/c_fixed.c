@@ -1,7 +1,7 @@
 /*
- * A fixed pattern, over and over, of a few MiB a site: a sampler that steps evenly instead of drawing lots falls in
- * step with it, sees one site always and another never. Lives as long as stdin, for tests that come and go.
- * `c_fixed [TIMES]` does all of it so many times.
+ * Repeats a fixed pattern of allocations, a few MiB per site: a sampler with fixed instead of random intervals would fall
+ * into step with it and sample one site always, another never. Lives until stdin ends, so that tests can attach and detach.
+ * `c_fixed [TIMES]` repeats the whole work that often.
  */
 #include "truth.h"
 

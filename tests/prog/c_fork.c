@@ -1,4 +1,4 @@
-/* Parent and child allocate known numbers; the child frees what it inherited and forks once more. */
+/* Parent and child allocate known numbers of blocks; the child frees inherited ones and forks once more. */
 #include <sys/wait.h>
 
 #include "truth.h"

@@ -1,5 +1,5 @@
 /* libs: -lgc */
-/* libgc: every entry point the table names, with enough garbage for many collections. */
+/* libgc: its common entry points, with enough garbage for many collections. */
 #include <gc.h>
 
 #include "truth.h"

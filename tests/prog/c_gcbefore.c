@@ -1,8 +1,8 @@
 /* libs: -lgc */
 /*
- * libgc: a known number of objects from before the recording, some of them dropped in it, and a few from it that are
- * kept. Before it: half of GC_size 64, half of 128. c_gcbefore OBJECTS DROPPED [COLLECTIONS [fork]]: then a child does
- * the same with what it has from its parent.
+ * libgc: a known number of objects from before the recording, some of which are dropped during it, and a few objects
+ * allocated during it and kept. Of those from before, half have GC_size 64, half 128. c_gcbefore OBJECTS DROPPED
+ * [COLLECTIONS [fork]]; with fork, a child then does the same with the objects that it inherited.
  */
 #define GC_NO_THREAD_REDIRECTS
 #include <gc.h>
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < NEWER; i++)
 		after[i] = memset(site_after(40), 0x11, 40);
 	child = argc > 4 ? fork() : -1;
-	/* Time to look at what is marked: nothing happens meanwhile. */
+	/* Pauses in which nothing happens, so that marks can be read. */
 	for (int i = argc > 3 ? atoi(argv[3]) : 3; i > 0; i--) {
 		GC_gcollect();
 		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);

@@ -1,7 +1,7 @@
 /* libs: -lgc */
 /*
- * libgc by its other doors: blocks of a kind, typed ones, those of GCJ, whole lists of them, and lists that the program
- * itself takes from, as compilers and interpreters do. All are kept.
+ * libgc's less common entry points: blocks of a kind, typed blocks, GCJ's, whole lists, and free lists from which the
+ * program itself takes blocks, as compilers and interpreters do. All are kept.
  * c_gcentries [COLLECTIONS]
  */
 #define GC_NO_THREAD_REDIRECTS
@@ -38,7 +38,7 @@ SITE void *site_off_page(size_t n) { return keep(ALLOC((GC_generic_malloc_ignore
 SITE void *site_typed(size_t n) { return keep(ALLOC((GC_malloc_explicitly_typed)(n, descr), n)); }
 SITE void *site_gcj(size_t n) { return keep(ALLOC((GC_gcj_malloc)(n, &table), n)); }
 SITE void *site_gcj_off_page(size_t n) { return keep(ALLOC((GC_gcj_malloc_ignore_off_page)(n, &table), n)); }
-/* What is recorded is the block that it takes: with a header in front and a mark behind. */
+/* The recording sees the underlying block, with the debug header before the object and the end marker behind it. */
 SITE void *site_debug(size_t n)
 {
 	char *p = GC_debug_malloc(n, GC_EXTRAS), *base = GC_base(p);
@@ -48,7 +48,7 @@ SITE void *site_debug(size_t n)
 
 SITE void *site_strdup(const char *s) { return keep(ALLOC(GC_strdup(s), strlen(s) + 1)); }
 
-/* All blocks of a list count from when it was handed out. */
+/* All blocks of a list count as allocated when the list is returned. */
 static void *counted(const char *name, void *list, size_t n)
 {
 	for (void *p = list; p; p = GC_NEXT(p))
@@ -56,7 +56,7 @@ static void *counted(const char *name, void *list, size_t n)
 	return list;
 }
 
-/* Takes the first block of a list: what is used looks used. */
+/* Takes the first block of a list and overwrites it, so that it no longer looks like an element of a free list. */
 static void *pop(void **list, size_t n)
 {
 	void *p = *list;
@@ -73,7 +73,7 @@ SITE void site_many(size_t n)
 		pop(&list, n);
 }
 
-/* As Guile's pairs: a list of its own, refilled when it is empty. */
+/* As Guile allocates pairs: from its own free list, refilled when empty. */
 SITE void site_inlined(int cnt)
 {
 	static void *list;
@@ -87,7 +87,7 @@ SITE void site_inlined(int cnt)
 	}
 }
 
-/* gc_inline.h's macro, as a program compiles it. */
+/* The inlined allocation of gc_inline.h. */
 SITE void site_macro(int cnt)
 {
 	static void *lists[GC_TINY_FREELISTS];
@@ -134,12 +134,12 @@ int main(int argc, char **argv)
 	descr = GC_make_descriptor(&bits, 2);
 	table.words[1] = 72;
 	kept = GC_malloc_uncollectable(MANY * sizeof(*kept));
-	/* Before probes come: first uses of the collector's own tables. */
+	/* Makes the collector allocate its own tables before probes are attached. */
 	(GC_malloc)(1);
 	truth_ready();
 	for (int i = 0; i < ROUNDS; i++)
 		round_of(i);
-	/* Time to look at what is marked: nothing happens meanwhile. */
+	/* Pauses in which nothing happens, so that marks can be read. */
 	for (int i = argc > 1 ? atoi(argv[1]) : 1; i > 0; i--) {
 		GC_gcollect();
 		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);

@@ -1,8 +1,8 @@
 /* libs: -lgc */
 /*
- * libgc in a fixed pattern: small blocks of three size classes, which come from the free lists of the thread, and
- * larger ones, which do not. With the argument "blocks" the truth of the small ones is told in the sizes that libgc
- * rounds them to, which is all that a sample taken at a refill knows.
+ * libgc in a fixed pattern: small blocks of three size classes, which come from the thread's free lists, and larger
+ * ones, which do not. With the argument "blocks", the truth states the sizes to which libgc rounds the small ones,
+ * because a sample taken at a refill knows no other.
  */
 #include <gc.h>
 

@@ -1,8 +1,8 @@
 /* libs: -lgc */
 /*
- * libgc: objects that are kept and dropped. The collector itself says at the end which are gone: each has a link
- * that it clears, which no tracer has a part in. The truth's live and live_bytes are those after the last
- * collection. c_gclive [ROUNDS [SECONDS [fork]]]: then goes on collecting for that long; a child does the same.
+ * libgc: objects that are kept and dropped. Each has a disappearing link, which the collector clears when the object is
+ * dead: a truth independent of any tracer. live and live_bytes in the truth are those after the last collection.
+ * c_gclive [ROUNDS [SECONDS [fork]]]: then collects repeatedly for SECONDS; with fork, a child does the same.
  */
 #define GC_NO_THREAD_REDIRECTS
 #include <gc.h>
@@ -18,11 +18,11 @@
 static void *volatile kept[SLOTS];
 
 struct link {
-	void *hidden; /* the collector clears it; what it holds is no pointer to it */
+	void *hidden; /* the complement of the address, so no pointer to the object; cleared by the collector */
 	uint32_t size, site;
 };
 
-/* Not scanned: it is in no data segment. */
+/* The array is not in a data segment, so the collector does not scan it. */
 static struct link *links;
 static size_t links_cnt;
 
@@ -76,7 +76,7 @@ static void give_back(void)
 
 static void round_of(unsigned i)
 {
-	/* Old ones are dropped in an order that leaves holes in their blocks. */
+	/* Objects are dropped in an order that leaves holes in their blocks. */
 	void *volatile *slot = &kept[i * 7919u % SLOTS];
 
 	switch (i % 8) {
@@ -100,7 +100,7 @@ static void round_of(unsigned i)
 	}
 }
 
-/* What the last rounds left in registers and on the stack must not count. */
+/* Addresses that the last rounds left in registers and on the stack must not keep objects alive. */
 static __attribute__((noipa)) void wipe_stack(void)
 {
 	volatile char junk[16384];
@@ -128,7 +128,7 @@ static void work(unsigned rounds, double seconds)
 	GC_invoke_finalizers();
 	wipe_stack();
 	GC_gcollect();
-	/* Time to read the marks: nothing happens meanwhile. */
+	/* Pauses in which nothing happens, so that marks can be read. */
 	for (double t = 0; t < seconds; t += 0.05) {
 		nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
 		GC_gcollect();
@@ -146,11 +146,11 @@ int main(int argc, char **argv)
 	GC_set_handle_fork(argc > 3);
 	GC_INIT();
 	links = malloc(LINKS * sizeof(*links));
-	/* Before probes come: first uses of the collector's own tables. */
+	/* Makes the collector allocate its own tables before probes are attached. */
 	(GC_malloc)(1);
 	truth_ready();
 	if (argc > 3) {
-		/* What the child inherits is not its own. */
+		/* The child does not count inherited objects as its own. */
 		work(rounds / 2, 0);
 		child = fork();
 		if (child == 0) {

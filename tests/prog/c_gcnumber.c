@@ -1,7 +1,7 @@
 /* libs: -lgc */
 /*
- * Allocates between collections, and says how many times under which number of theirs: `c_gcnumber [untold]`. Untold: the
- * number also goes up by itself, as no collector does it.
+ * Allocates between collections and prints the number of calls for each value of GC_gc_no: `c_gcnumber [untold]`. With
+ * "untold", the number also rises without a collection, which no real collector does.
  */
 #include <dlfcn.h>
 #include <gc.h>

@@ -1,5 +1,5 @@
 /* libs: -lgc -lpthread */
-/* rates.h with libgc: sampled where free lists are filled. */
+/* rates.h with libgc, which is sampled at refills. */
 #define GC_THREADS
 #include <gc.h>
 

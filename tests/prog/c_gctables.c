@@ -1,8 +1,8 @@
 /* libs: -lgc */
 /*
- * Tables of the collector's own that it outgrew: it has one for links that it clears and one for finalizers. All that is
- * large and marked at some collections is kept, which the tables of that time are; most of their entries go, and the
- * program's own objects come in their places.
+ * The collector's own tables, one for disappearing links and one for finalizers, outgrown and replaced by larger ones.
+ * The program keeps every large object that is marked after a collection, and so the old tables too; most of their
+ * entries are dropped, and objects of the program take their places.
  * c_gctables [ROUNDS]
  */
 #define GC_NO_THREAD_REDIRECTS

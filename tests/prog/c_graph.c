@@ -1,11 +1,11 @@
 /* libs: -lgc */
 /*
  * A heap whose every edge is known, for tests of the object graph: `c_graph [OBJECTS] [busy]`. Prints
- * "NAME ADDRESS" lines, then "ready"; then "alive" for each line that comes on stdin, "end" when that ends. With
- * "busy" a thread spins; for the line "gap" it says for how many microseconds at most it did not, since the last time.
+ * "NAME ADDRESS" lines, then "ready"; then "alive" for each line on stdin, "end" when stdin ends. With "busy" a thread
+ * spins; the answer to a line "gap" is the longest time in microseconds that it did not run since the last answer.
  *
  *   top (global) -> table -> leaf[0], leaf[1] (through its inside), ring -> ring2 -> ring
- *   hidden (uncollectable) -> kept;  lost: nobody holds it;  plain (pointer-free) "holds" kept, but says nothing
+ *   hidden (uncollectable) -> kept;  lost: no references to it;  plain (pointer-free) contains kept's address, but is not scanned
  *   root_chain -> OBJECTS objects of 32 and 64 bytes, each holding the next and the one after it, down to chain0
  */
 #define GC_THREADS
@@ -38,7 +38,7 @@ static void say(const char *name, void *p)
 	printf("%s %p\n", name, p);
 }
 
-/* Not inlined, so that what it had in registers and on the stack is gone when it has returned. */
+/* Not inlined, so that its stack frame can be overwritten after it has returned. */
 static void __attribute__((noinline)) make(void)
 {
 	top = GC_malloc(sizeof(*top));
@@ -79,12 +79,12 @@ static void __attribute__((noinline)) chain(long n)
 	root_chain = last;
 }
 
-/* Stack and registers full of zeros, where addresses were. */
+/* Overwrites stale addresses on the stack and in registers with zeros. */
 static void __attribute__((noinline)) wipe(void)
 {
 	char room[16384];
 	memset(room, 0, sizeof(room));
-	/* Read by nobody, it would not be written otherwise. */
+	/* Otherwise the compiler would drop the stores, as nothing reads them. */
 	__asm__ volatile("" : : "r"(room) : "memory");
 }
 

@@ -1,4 +1,4 @@
-/* Grows at two sites at different speeds and churns at a third until stdin ends: something to look at. */
+/* Grows at two sites at different rates, and allocates and frees at a third, until stdin ends: for live views. */
 #include <poll.h>
 
 #include "truth.h"

@@ -1,8 +1,8 @@
 /* libs: -lgc */
 /*
- * A heap of 20,000 objects of many sizes and kinds, some kept and some dropped, and what the collector itself says of
- * each: "address base size kind marked", a line an object, after the numbers of the heap. Then it stands still. With the
- * argument "gone" the second half of what was kept is dropped and collected at each line from stdin, and told again.
+ * A heap of 20,000 objects of many sizes and kinds, some kept and some dropped. Prints the heap's totals, then what the
+ * collector itself says of each object: a line "address base size kind marked". Then it waits. With the argument "gone",
+ * for each line on stdin the second half of the kept objects is dropped and collected, and the objects are printed again.
  */
 #include <gc.h>
 #include <gc/gc_mark.h>
@@ -66,7 +66,7 @@ int main(void)
 	GC_gcollect();
 	fill(OBJECTS / 2, OBJECTS);
 	GC_gcollect();
-	/* Some younger than the last collection. */
+	/* Some objects are allocated after the last collection. */
 	for (int i = 0; i < 500; i++)
 		kept[i] = (void *)(~(all[i] = HIDDEN(allocate(i & 1, 1 + i))));
 	for (tell(); fgets(line, sizeof(line), stdin); tell()) {

@@ -1,6 +1,6 @@
 /* flags: -pthread */
 /* libs: -lgc -pthread */
-/* libgc in a process whose first thread keeps objects, collects and exits, and leaves them to a second one. */
+/* libgc in a process whose main thread allocates objects, collects and exits; a second thread goes on. */
 #define GC_THREADS
 #include <gc.h>
 
@@ -14,7 +14,7 @@ static void *volatile kept[KEPT];
 static void *stay(void *arg)
 {
 	(void)arg;
-	usleep(200000); /* the first thread is gone by now */
+	usleep(200000); /* the main thread has exited by now */
 	puts("ready");
 	fflush(stdout);
 	while (getchar() != EOF)

@@ -1,5 +1,5 @@
 /* libs: -lpthread */
-/* The first thread exits; the second one allocates. */
+/* The main thread exits; a second thread allocates. */
 #include <pthread.h>
 
 #include "truth.h"
@@ -10,7 +10,7 @@ SITE void site_left_free(void *p) { FREE(free, p); }
 static void *stay(void *arg)
 {
 	(void)arg;
-	usleep(100000); /* the first thread is gone by now */
+	usleep(100000); /* the main thread has exited by now */
 	truth_ready();
 	for (size_t i = 0; i < 500; i++) {
 		void *p = site_left_malloc(24 + i);

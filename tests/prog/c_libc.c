@@ -1,5 +1,5 @@
 /* flags: -fno-builtin -Wno-unused-result */
-/* Every entry point of the C library's allocator, its failures and its odd corners. */
+/* Every entry point of the C library's allocator, with failures and edge cases. */
 #include <errno.h>
 #include <malloc.h>
 
@@ -7,7 +7,7 @@
 
 #define ROUNDS 500
 
-/* Not a constant, or the compiler refuses what is meant to fail. */
+/* Not a constant, because the compiler would reject a request that cannot succeed. */
 static volatile size_t huge = SIZE_MAX / 4;
 
 SITE void *site_malloc(size_t n) { return ALLOC(malloc(n), n); }
@@ -46,7 +46,7 @@ SITE void *site_posix_memalign_fail(void)
 {
 	void *p = NULL;
 
-	/* Both ways to fail: the alignment is wrong, the size cannot be had. */
+	/* Both ways to fail: an invalid alignment, and a size that cannot be met. */
 	if (posix_memalign(&p, 3, 64))
 		p = NULL;
 	ALLOC(p, 64);
@@ -61,7 +61,7 @@ static void reallocs(int i)
 
 	p = site_realloc_grow(p, 4000 + i);
 	p = site_realloc_fail(p) ? NULL : p;
-	p = site_realloc_grow(p, 200000 + i); /* beyond the mmap threshold: moves */
+	p = site_realloc_grow(p, 200000 + i); /* beyond the mmap threshold, so the block moves */
 	p = site_realloc_shrink(p, 10 + i);
 	p = site_reallocarray(p, 3, 7 + i);
 	p = site_reallocarray_fail(p) ? NULL : p;
@@ -74,7 +74,7 @@ static void reallocs(int i)
 static void round_of(int i)
 {
 	site_free(site_malloc(16 + i));
-	site_free(site_malloc(16 + i)); /* the same address again */
+	site_free(site_malloc(16 + i)); /* reuses the address */
 	site_free(site_malloc_zero());
 	site_free(site_calloc(3, 100));
 	site_free(site_calloc_mapped());

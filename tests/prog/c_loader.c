@@ -1,7 +1,7 @@
 /*
- * Maps the code of two files in turn, each where the other one was, calls it and takes it away: a loader of its own, whose work
- * no dynamic linker tells of. c_loader FIRST OTHER TURNS PAUSE: prints "ready", waits for a byte; stands still for so many
- * microseconds before the calls and behind them, and when all is done until its stdin ends.
+ * A loader of its own, which no dynamic linker reports: maps the code of two files alternately at the same address, calls it
+ * and unmaps it. c_loader FIRST OTHER TURNS PAUSE: prints "ready", waits for a byte; sleeps PAUSE microseconds before and after
+ * the calls; at the end waits until stdin ends.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define CALLS 50
-#define PAGE 4096 /* where the code is, in the file */
+#define PAGE 4096 /* offset of the code in the file */
 #define PLACE ((void *)0x700000000000)
 
 static void call(const char *path, size_t size, unsigned int pause)

@@ -1,5 +1,5 @@
 /* libs: -lgc */
-/* longjmp out of a finalizer, through the frame of the GC_malloc that ran it: that call never returns. */
+/* longjmp out of a finalizer, past the frame of the GC_malloc that ran it: that call never returns. */
 #include <gc.h>
 #include <setjmp.h>
 

@@ -2,8 +2,8 @@
 /* flags: -pthread */
 /* libs: -lpthread */
 /*
- * Blocks of known sizes and C++ classes, some of them freed so that threads' caches, fastbins and bins hold some, in several
- * arenas. What malloc says of all this is printed, and what it gives back when asked to; then it waits between steps.
+ * Blocks of known sizes and C++ classes in several arenas, some of them freed so that thread caches, fastbins and bins are not
+ * empty. Prints malloc's own statistics, and does each further step when told to.
  *
  *   c_malloc [SEED] [THREADS]: prints a line of JSON | 'n': frees and allocates, prints the next | 't': trims, prints the next
  *   | 'b': breaks its heap | 'c': churns until its input ends
@@ -34,8 +34,8 @@ template <typename T> struct Box : Shape {
 #define SIZES 1100
 
 static void *kept[KEPT];
-static size_t kept_cnt, kept_blocks; /* the latter are no objects */
-static unsigned long by_usable[SIZES]; /* blocks in use, by what they may use */
+static size_t kept_cnt, kept_blocks; /* kept_blocks: those that are not C++ objects */
+static unsigned long by_usable[SIZES]; /* blocks in use, by usable size */
 static unsigned long larger, mapped;
 static unsigned seed = 1;
 static pthread_barrier_t barrier;
@@ -66,7 +66,7 @@ static void *in_thread(void *ctx)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	(void)ctx;
-	pthread_barrier_wait(&barrier); /* each has an arena of its own before another ends */
+	pthread_barrier_wait(&barrier); /* each thread has its own arena before any of them exits */
 	for (int i = 0; i < 500; i++) {
 		void *p = malloc(40 + i % 3 * 100);
 		pthread_mutex_lock(&lock);
@@ -88,7 +88,7 @@ static void fill()
 		keep(malloc(1100 + some(60000)));
 	for (int i = 0; i < 12; i++)
 		keep(i % 3 ? malloc(140000 + some(400000)) : memalign(64 << i, 300000));
-	for (size_t i = 0; i < kept_cnt; i++) { /* the rest into bins, and what is small into fastbins */
+	for (size_t i = 0; i < kept_cnt; i++) { /* fills the thread cache first, then fastbins and bins */
 		if (some(3))
 			continue;
 		free(kept[i]);

@@ -1,8 +1,8 @@
 /* libs: -ldl */
 /*
- * Mappings come and go: a library is loaded, closed, another one takes its addresses, a child is forked,
- * it becomes another program, and code without any file calls malloc. Each is called once, when a tracer
- * cannot know of it, and after a while again. Alone with "jit", code without a file calls for a second, and often.
+ * Mappings come and go: a library is loaded and closed, another one takes its addresses, a child is forked and
+ * executes another program, and generated code (in no file) calls malloc. Each is called once at once, before a tracer
+ * can know its mapping, and again after a pause. With "jit", only generated code calls malloc, often, for a second.
  */
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 
 #define ROUNDS 20
 #define JIT_CALLS 30000
-/* Time enough to be asked about an address in no mapping; and to be looked at without any question: on a crowded machine. */
+/* Long enough, on a busy machine, for the tracer to read the maps after an unknown address; and for its periodic reading. */
 #define SOON_US 500000
 #define LATER_US 1500000
 
@@ -31,7 +31,7 @@ static void *load(const char *name)
 	return dlopen(path, RTLD_NOW);
 }
 
-/* Sizes tell a trace's events apart. */
+/* The test identifies the events in the trace by their sizes. */
 __attribute__((noipa)) static void call(maker *make, size_t fresh, useconds_t pause)
 {
 	make(fresh);
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "jit"))
 		return jit_for_a_second();
-	if (argc > 1) { /* what a child became */
+	if (argc > 1) { /* executed by the child */
 		of_library("lib_deep.so", "site_deep", 1600, SOON_US);
 		return 0;
 	}

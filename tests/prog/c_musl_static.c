@@ -1,5 +1,5 @@
 /* cc: musl-gcc */
 /* flags: -fno-builtin -static */
-/* The same, with musl inside the executable. */
+/* As c_musl.c, linked statically. */
 #include "c_musl.c"
 /* SPDX-License-Identifier: Apache-2.0 */

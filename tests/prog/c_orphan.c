@@ -1,4 +1,4 @@
-/* A child that is forked after more calls than any ring holds, and that waits for a byte before its own. */
+/* Forks after more calls than any ring buffer holds; the child waits for a byte before it allocates. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -1,7 +1,7 @@
 /* flags: -static -nostdlib -fno-builtin -fno-stack-protector -fcf-protection=none */
 /*
- * A program with an allocator of its own and nothing else, so small that there can be a thousand
- * copies of it: allocates and frees all the time, until somebody ends it.
+ * A program with its own allocator and no libc, small enough to run a thousand copies: allocates and frees
+ * until it is killed.
  */
 #include <stddef.h>
 #include <sys/syscall.h>

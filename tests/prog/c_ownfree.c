@@ -1,7 +1,7 @@
 /* flags: -fno-builtin */
 /*
- * Brings malloc and free of its own, which hand on to those of glibc; free by a jump, or with CALL by a call, and
- * blocks with a header of HEADER bytes before them.
+ * Defines its own malloc and free, which forward to glibc's: free by a tail call, or with CALL by an ordinary call, and
+ * with a header of HEADER bytes in front of each block.
  */
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
- * As many call stacks as anybody could wish: each block is allocated on another path of 24 calls, and kept. For
- * what is bounded. c_paths SECONDS [MS] | prints "ready", waits for a byte, works until another one or so long, with
- * a rest of MS after each 1024 blocks, prints how many, waits for the end of stdin
+ * Unlimited call stacks, to test limits: each block is allocated on another path of 24 calls, and kept.
+ * c_paths SECONDS [MS] | prints "ready", waits for a byte, works until another byte comes or SECONDS have passed, with
+ * a pause of MS after each 1024 blocks, prints how many, waits for the end of stdin
  */
 #include <poll.h>
 #include <stdio.h>

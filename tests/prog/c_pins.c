@@ -1,7 +1,7 @@
 /* libs: -lgc */
 /*
- * One object in seventy is kept: site_pin's survivors keep blocks that site_garbage filled. Prints "ready", waits for a
- * line, allocates, collects, prints how many were kept, and stands still.
+ * One object in seventy is kept: a few survivors of site_pin keep heap blocks in use that site_garbage filled. Prints "ready",
+ * waits for a line, allocates, collects, prints how many were kept, and waits.
  */
 #include <gc.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of allocators that no library of Debian 12 exports: jemalloc's with its own prefix and with that of Rust's
- * crate, and C23's. They take blocks from an array, so nothing is seen below them.
+ * Allocation functions that no library of Debian 12 exports: jemalloc's with its own prefix and with that of the Rust
+ * crate, and C23's. They take blocks from an array, so that no other allocator is called below them.
  */
 #include <stdalign.h>
 

@@ -1,6 +1,6 @@
 /*
- * Two sites on demand: each byte on stdin is an order and is answered when it is done: `r` one call
- * of site_rare, `b` sixty thousand of site_often.
+ * Two sites, called by command: each byte on stdin is answered when its calls are done. `r`: one call
+ * of site_rare, `b`: sixty thousand of site_often.
  */
 #include "truth.h"
 

@@ -1,5 +1,5 @@
 /* libs: -lpthread */
-/* rates.h with malloc: every call passes a probe. */
+/* rates.h with malloc, where every call hits a probe. */
 #define SMALL(size) malloc(size)
 #define DROP(p) FREE(free, p)
 #define BEGIN() (void)0

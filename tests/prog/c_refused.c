@@ -1,11 +1,11 @@
-/* On each processor a size that no allocator grants, then plenty that it does. */
+/* On each CPU one allocation that fails because of its size, then many that succeed. */
 #include <sched.h>
 
 #include "truth.h"
 
 #define ROUNDS 4000
 
-/* More than half of all addresses: as a number with a sign, far below zero. */
+/* More than half of the address space: negative as a signed number. */
 static volatile size_t refused = (size_t)3 << 62;
 
 SITE void *site_granted(size_t n) { return ALLOC(malloc(n), n); }

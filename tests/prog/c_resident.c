@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Touches memory of each kind in functions of their own, gives some back, and says how many pages each function has brought
- * in and how many of them are left: FILE is written and mapped. With "many", touches many pages as fast as it can. Then waits
- * for its standard input to end.
+ * Touches each kind of memory in a separate function, gives some back, and prints how many pages each function made resident
+ * and how many of them still are. FILE is written and mapped. With "many", touches many pages as fast as it can. Then waits
+ * until stdin ends.
  */
 /* libs: -lpthread */
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* Short: 20000 blocks, freed at once, from its first moment, and it is over. */
+/* A short-lived process: allocates and frees 20000 blocks immediately after its start, then exits. */
 #include <stdlib.h>
 
 #define ROUNDS 20000

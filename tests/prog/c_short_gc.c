@@ -1,5 +1,5 @@
 /* libs: -lgc */
-/* c_short's 20000 blocks of a collector, from its first moment. */
+/* As c_short.c, with libgc. */
 #include <gc.h>
 
 #define ROUNDS 20000

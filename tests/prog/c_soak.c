@@ -1,12 +1,12 @@
 /* libs: -lpthread -ldl */
 /*
- * What a machine does all day, for a daemon that watches it all day. Each checks what it wrote into its blocks.
+ * The load for long runs of the daemon. Each process checks the contents of its blocks.
  *
- *   c_soak server PLUGIN  | prints "ready", works at a steady pace until stdin ends: replaces blocks of a set that lives,
+ *   c_soak server PLUGIN  | prints "ready", works at a steady pace until stdin ends: replaces blocks of a live set,
  *                           starts threads, loads and unloads a library
- *   c_soak phoenix        | the same, and becomes the same program again every few seconds
+ *   c_soak phoenix        | the same, and executes itself again every few seconds
  *   c_soak nursery COUNT  | prints "ready", for each byte on stdin starts COUNT short-lived children in about a second,
- *                           every eighth of which becomes another program; prints "born COUNT failed N ms N"
+ *                           every eighth of which executes another program; prints "born COUNT failed N ms N"
  */
 #include <dlfcn.h>
 #include <poll.h>
@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #define SLOTS 4000
-#define ROUNDS 200 /* between a library and the next, a thread and the next */
-#define LIFE 3000  /* rounds of a phoenix */
+#define ROUNDS 200 /* from one library or thread to the next */
+#define LIFE 3000  /* rounds of a phoenix before it executes itself */
 
 struct slot {
 	unsigned char *p;
@@ -99,7 +99,7 @@ static void sleep_until(uint64_t ns)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
 }
 
-/* How many of the children that have ended, or of all, did not end well. */
+/* How many of the ended children failed; flags 0 waits for all of them, WNOHANG does not wait. */
 static int reap(int flags)
 {
 	int failed = 0, status;

@@ -1,4 +1,4 @@
-/* Allocates and frees from 512 stacks once at each byte of stdin, and from one more all the time, until stdin ends. */
+/* Allocates and frees from 512 stacks once for each byte on stdin, and from one more all the time, until stdin ends. */
 #include <poll.h>
 
 #include "truth.h"

@@ -1,4 +1,4 @@
 /* flags: -static -fno-builtin -Wno-unused-result */
-/* The same calls, with the allocator inside the executable. */
+/* As c_libc.c, linked statically. */
 #include "c_libc.c"
 /* SPDX-License-Identifier: Apache-2.0 */

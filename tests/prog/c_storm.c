@@ -1,11 +1,11 @@
 /* libs: -ldl */
 /*
- * Processes that are forked, that become another program, that load a library, and that end at once: each
- * makes COUNT blocks of SIZE bytes. For the daemon, which has to see all of them.
+ * Children that only fork, that execute another program, that load a library, and that exit at once: each
+ * allocates COUNT blocks of SIZE bytes. The daemon has to see all of them.
  *
  *   c_storm PLUGIN SHORT | prints "ready", waits for a byte, starts its children, SHORT of them short-lived;
  *                          prints "child HOW PID" when one has done its work, "all" at last, waits for the end of stdin
- *   c_storm work HOW     | what an executed child is
+ *   c_storm work HOW     | executed by children
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* flags: -fno-builtin */
 /*
- * An allocator of a program's own, as strangers write them: calloc ends in a jump to memset, reallocarray in one to realloc,
- * and with the word "away" malloc leaves by a computed jump, to where nobody can follow.
+ * A program's own allocator, with unusual exits: calloc ends in a tail call of memset, reallocarray in one of realloc, and with
+ * the argument "away" malloc leaves by a computed jump, whose destination cannot be found in the code.
  */
 #include "truth.h"
 

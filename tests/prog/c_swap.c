@@ -1,7 +1,7 @@
 /* libs: -ldl */
 /*
- * Loads two plugins in turn, each where the other one was, calls each at once and unloads it. c_swap [wait] | prints
- * "ready" and waits for a byte, or begins; prints how often one lay where the other had been; with wait ends with its stdin
+ * Loads two plugins alternately at the same address, calls each at once and unloads it. c_swap [wait] | with "wait" prints
+ * "ready" and waits for a byte first; prints how often a plugin took the other's address; with "wait" then waits for EOF
  */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* flags: -fno-builtin */
 /* libs: -lpthread */
 /*
- * Threads and a forked child call glibc's allocator in random order and sizes, from what its thread cache holds and what it
- * does not. `c_tcache late|early`: the main thread then empties the cache's counts behind malloc's back, so that blocks stay in the
- * lists but are not returned, after or before there were enough calls for them to be trusted. Prints its truth.
+ * Threads and a forked child call glibc's allocator in random order and sizes, served from the thread cache or not.
+ * `c_tcache late|early`: the main thread also sets the cache's counts to zero itself, so that malloc no longer returns the
+ * cached blocks: after (late) or before (early) enough calls for the counts to be trusted. Prints its truth.
  */
 #include <pthread.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #define ROUNDS 3000
 #define KEPT 64
 #define LATE 5000
-#define COUNTS (64 * sizeof(uint16_t)) /* tcache_perthread_struct begins with them, the heap with that */
+#define COUNTS (64 * sizeof(uint16_t)) /* at the beginning of tcache_perthread_struct, the heap's first block */
 
 struct turns {
 	void *kept[KEPT];
@@ -110,7 +110,7 @@ static void pairs(int n)
 		site_free(site_malloc(40));
 }
 
-/* The cache lies at the heap's beginning. */
+/* The main thread's cache is the first block of the heap. */
 static int deceive(const char *when)
 {
 	char *heap = (char *)((uintptr_t)site_malloc(40) & ~(uintptr_t)4095) + 16;

@@ -1,4 +1,4 @@
 /* flags: -static -fno-builtin */
-/* The same, with the allocator inside the executable. */
+/* As c_tcache.c, linked statically. */
 #include "c_tcache.c"
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -1,5 +1,5 @@
 /* libs: -lpthread */
-/* Eight threads, half of them born while the work goes on; blocks handed over to be freed elsewhere. */
+/* Eight threads, half of them started while the others work; some blocks are freed by another thread. */
 #include <pthread.h>
 
 #include "truth.h"

@@ -1,14 +1,14 @@
 /* libs: -lgc */
 /*
- * libgc in rounds: prints "ready", makes CALLS calls for each byte that it reads and says "round"; at 'f' a child of it
- * makes as many, and is waited for. Ends with its stdin.
+ * libgc in rounds: prints "ready"; for each byte on stdin makes CALLS calls and prints "round"; for 'f' a forked child makes
+ * them. Ends at EOF.
  */
 #include <gc.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CALLS 5000 /* more than a trial takes */
+#define CALLS 5000 /* more than calibration in the running process needs */
 
 static __attribute__((noipa)) void site_trial(void)
 {

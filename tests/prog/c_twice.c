@@ -1,6 +1,6 @@
 /*
- * Has libc a second time, from /proc/self/maps. "emulator": as a guest's, its data writable, its code only to be read.
- * "parser": each part of it only to be read. "file": the whole of it and of its own file, as what prints backtraces.
+ * Maps libc a second time. "emulator": laid out as in /proc/self/maps, data writable, code read-only, as for a guest program.
+ * "parser": the same, all of it read-only. "file": the whole file, and the program's own, as libraries that print backtraces do.
  */
 #include <fcntl.h>
 #include <sys/mman.h>

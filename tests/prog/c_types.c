@@ -1,8 +1,8 @@
 /* libs: -lgc */
 /*
- * Objects as programs of Crystal 1.16 and later have them: a number of their type in front, and the
- * numbers as constants in the symbol table. Keeps 40 Foo, each with a Shop::Bar(Int32), collects, prints
- * "ready", and stands still.
+ * Objects as in programs of Crystal 1.16 and later: each begins with its type id, and the type ids are
+ * constants in the symbol table. Keeps 40 Foo, each with a Shop::Bar(Int32), collects, prints
+ * "ready", and waits.
  */
 #include <gc.h>
 #include <stdio.h>

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program with a sampler of its own, which reports allocations by probes (USDT), with each form of their arguments. Where it
- * counts its tracers it reports only while there is one. The truth is about the blocks that are reported.
+ * A program with its own sampler, which reports allocations by USDT probes with each form of arguments. Probes with a counter of
+ * tracers are reached only while one is attached. The truth contains the reported blocks only.
  */
 #include "truth.h"
 #include "usdt.h"
 
 #define ROUNDS 500
-#define WEIGHT 10 /* one block in so many is reported, and says so */
+#define WEIGHT 10 /* one block in ten is reported, with this weight */
 
 #define SAMPLER __attribute__((noipa)) static
 
 USDT_COUNTER alloc_semaphore;
 USDT_COUNTER free_semaphore;
 
-/* The weight is that of one block: all of them are reported. */
+/* All three arguments in registers. */
 SAMPLER void in_registers(void *p, size_t size, size_t weight)
 {
 	USDT("otel_memory", "alloc", "0", "nop", "8@%%rdi 8@%%rsi 8@%%rdx", "D"(p), "S"(size), "d"(weight));
 }
 
-/* The block in memory, its size in half a register, its weight a constant. */
+/* The address in memory, the size in the lower half of a register, the weight a constant. */
 SAMPLER void in_memory(void *p, size_t size)
 {
 	struct {
@@ -30,7 +30,7 @@ SAMPLER void in_memory(void *p, size_t size)
 	USDT("otel_memory", "alloc", "0", "nop", "8@8(%%rbx) 4@%%ecx 8@$96", "b"(&here), "c"(size | 7ull << 32), "m"(here));
 }
 
-/* Signed, in memory below a register; no weight. */
+/* Signed arguments, the size in memory at a negative offset; no weight. */
 SAMPLER void as_signed(void *p, size_t size)
 {
 	struct {
@@ -47,7 +47,7 @@ SAMPLER int counted(void *p, size_t size)
 	return 1;
 }
 
-/* In forms that are not read, and on a nop of five bytes: no probe may be here. */
+/* Argument forms that alys-bpf does not read, and a five-byte nop: it must not attach a probe to any of these. */
 SAMPLER void refused(void *p, size_t size)
 {
 	static void *block;
@@ -106,7 +106,7 @@ SITE void *site_usdt_sampled(size_t size, int drawn)
 	return p;
 }
 
-/* Larger than the sampler's interval, whose points it holds one of: it counts with the weight. */
+/* Larger than the sampler's interval: it contains one sampling point, and counts as the weight, not its size. */
 SITE void *site_usdt_large(size_t size, size_t weight)
 {
 	void *p = malloc(size);

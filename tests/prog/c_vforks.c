@@ -1,7 +1,7 @@
 /* libs: -pthread -ldl */
 /*
- * A thread that has loaded a library waits in vfork, where nothing can stop it, until another one that has done so, too, goes
- * on: "ready", then a line; "both", then a line. Status 0: it did.
+ * The main thread loads a library and waits in vfork, where it cannot be stopped, until a second thread has loaded a library,
+ * too. Prints "ready" and "both" and waits for a line after each. Exit status 0: the second thread was able to go on.
  */
 #include <dlfcn.h>
 #include <pthread.h>

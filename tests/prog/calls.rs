@@ -30,7 +30,7 @@ fn copy_of<T: Clone>(t: &[T]) -> Vec<T> {
     t.to_vec()
 }
 
-// Keeps the value from being optimized away.
+// Prevents the value from being optimized away.
 #[inline(never)]
 fn use_it<T>(t: &T) -> *const T {
     t

@@ -1,12 +1,12 @@
 # Known numbers of objects of known classes, kept and dropped. Prints how many of them the collector itself says are
-# alive, then stands still; after each line of input it drops half of what it kept, collects, and tells again.
+# alive, then waits; for each line on stdin it drops half of what it kept, collects, and prints again.
 lib LibGC
   fun base = GC_base(p : Void*) : Void*
   fun is_marked = GC_is_marked(p : Void*) : LibC::Int
   fun get_gc_no = GC_get_gc_no : LibC::ULong
 end
 
-# Where objects of a class were, in numbers that the collector does not take for pointers.
+# The addresses of each class's objects, encoded so that the collector does not take them for pointers.
 HIDDEN = Hash(Int32, Array(UInt64)).new { |h, k| h[k] = [] of UInt64 }
 
 def note(object)
@@ -68,7 +68,7 @@ def alive(type : T.class) : Int32 forall T
   end
 end
 
-# Collections are off from here to the next drop: the answers are about one of them.
+# Collections are disabled from here to the next drop, so that all numbers belong to the same one.
 def tell
   GC.collect
   GC.disable

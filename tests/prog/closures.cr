@@ -1,5 +1,5 @@
-# Memory that is no object's but begins with a number as small as a type id: the variables of closures, and tuples that
-# stand in buffers: as many of each as asked for.
+# Blocks that are not objects but begin with a number as small as a type id: the variables of closures, and tuples in
+# buffers. The argument is the number of each.
 class One
   @a = 1_i64
   @b = 2_i64

@@ -1,4 +1,4 @@
-/* Methods, constructors, templates, virtual calls and functions left by exceptions, which count their own calls. */
+/* Methods, constructors, templates, virtual functions and functions left by exceptions, each counting its own calls. */
 #include <cstdio>
 #include <stdexcept>
 #include <string>

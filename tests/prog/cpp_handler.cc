@@ -1,6 +1,6 @@
 /*
- * A handler of failed requests (std::set_new_handler) that allocates by itself, and gives up at its third call: operator new throws
- * then. What it allocates is the program's.
+ * A new-handler (std::set_new_handler) that itself allocates, and gives up at its third call: then operator new throws.
+ * Its allocations must be recorded, not taken for nested ones of operator new.
  */
 #include "refused.hh"
 

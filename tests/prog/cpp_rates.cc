@@ -1,5 +1,5 @@
 /* libs: -lpthread */
-/* rates.h with operator new: every call passes a probe, and that of malloc within. */
+/* rates.h with operator new: every call hits its own probe and that of malloc, which it calls. */
 #include <new>
 #define SMALL(size) operator new(size)
 #define DROP(p) FREE(operator delete, p)

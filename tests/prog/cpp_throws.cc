@@ -1,4 +1,4 @@
-/* Requests that nobody grants, and no handler is there for them. */
+/* Requests that always fail, without a new-handler. */
 #include "refused.hh"
 
 int main(int argc, char **argv)

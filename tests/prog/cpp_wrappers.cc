@@ -1,4 +1,4 @@
-/* Who asks for memory asks through somebody: a wrapper in C, the C++ library, two layers of the program's own. */
+/* Allocations through wrappers: one in C, the C++ library, and two layers of the program's own. */
 #include <cstdio>
 #include <cstdlib>
 #include <vector>

@@ -1,5 +1,5 @@
-# The examples of MemProf's documentation, in a program that knows nothing of any profiler. Prints what lives
-# where ("C 7f...": a class, an address), then "ready"; then obeys a word a line on stdin.
+# The examples of MemProf's documentation, in a program without a profiler. Prints classes and addresses of live
+# objects ("C 7f..."), then "ready"; then executes commands, one word per line on stdin.
 class A
   @bs = Array(B).new
 
@@ -20,7 +20,7 @@ class C; end
 class Foo
 end
 
-# Allocated on command: while a recording goes on.
+# Allocated on command, during a recording.
 class Late
   @name : String
   @pair = [] of Late
@@ -29,7 +29,7 @@ class Late
   end
 end
 
-# Held by the stack of a fiber that sleeps, and by nothing else.
+# Referenced only from the stack of a sleeping fiber.
 class OnStack
   getter number
 
@@ -47,7 +47,7 @@ a.add(B.new c1)
 a.add(B.new c2)
 arr = Array.new(ENV["FOOS"]?.try(&.to_i) || 100000) { Foo.new }
 
-# Other stacks than the first one's.
+# Fibers, so that there are more stacks than the main one.
 spawn { sleep 1000 }
 (ENV["FIBERS"]?.try(&.to_i) || 0).times do |i|
   spawn do

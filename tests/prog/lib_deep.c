@@ -1,4 +1,4 @@
-/* Loaded by c_maps while it runs: calls back through glibc's qsort, which has no frame pointers either. */
+/* Loaded by c_maps at run time: allocates in a callback from glibc's qsort, which has no frame pointers either. */
 #include <stdlib.h>
 
 #ifndef SITE_NAME

@@ -1,4 +1,4 @@
-/* One of two that c_swap loads in turn: the same code under another name. */
+/* One of the two libraries that c_swap loads alternately: the same code with another name. */
 #include <stdlib.h>
 
 void *site_other(size_t n);

@@ -1,4 +1,4 @@
-/* Loaded by c_dlopen while it runs: code that was not mapped when the tracer came. */
+/* Loaded by c_dlopen at run time: code that was not mapped yet when the tracer attached. */
 #include <stdlib.h>
 
 void *site_plugin(size_t n);

@@ -1,4 +1,4 @@
-/* Takes lib_deep's place in c_maps: the same code with bigger frames. */
+/* Takes lib_deep's addresses in c_maps: the same code with larger frames. */
 #define SITE_NAME site_wide
 #define ROOM 424
 #include "lib_deep.c"

@@ -1,4 +1,4 @@
-# What is private at the top level, virtual types, strings and objects that come by their memory otherwise.
+# Types that are private at the top level, virtual types, strings, and objects whose class allocates their memory itself.
 module Pool
   @@taken = 0
 

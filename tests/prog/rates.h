@@ -1,8 +1,8 @@
 /*
- * Allocation at a rate that changes: `PROG SECONDS steady|bursty|periodic|startup|tenfold|threads [TURNS]`. TURNS of an empty loop
- * are what it does with each block. Two sites, one of them with a
- * tenth of the calls and of the bytes; each is of a size class of its own, one byte below
- * its end, for libgc adds one. Includers define SMALL(size) and DROP(p).
+ * Allocation at a rate that changes: `PROG SECONDS steady|bursty|periodic|startup|tenfold|threads [TURNS]`. Before each block
+ * is freed, an empty loop runs TURNS times. There are two sites, one with about a tenth of the calls
+ * and bytes; each has its own size class, and requests one byte less, because libgc adds one.
+ * Includers define SMALL(size) and DROP(p).
  */
 #include <pthread.h>
 #include <time.h>
@@ -29,7 +29,7 @@ SITE void site_drop(void *p)
 	DROP(p);
 }
 
-/* Is it to allocate `t` seconds after its begin? */
+/* Whether the mode allocates at `t` seconds from the start. */
 static int is_on(double t)
 {
 	double in_half = t * 2 - (double)(long)(t * 2);

@@ -1,4 +1,4 @@
-/* A request that nobody grants: operator new throws, and calls from the same place follow at once. */
+/* A request that always fails: operator new throws, and calls from the same stack depth follow at once. */
 #ifndef ALYS_TESTS_REFUSED_HH
 #define ALYS_TESTS_REFUSED_HH
 
@@ -11,7 +11,7 @@ static const size_t HUGE_REQUEST = (size_t)1 << 62;
 SITE void *site_new(size_t n) { return ALLOC(::operator new(n), n); }
 SITE void site_delete(void *p) { FREE(::operator delete, p); }
 
-/* The exception object comes from malloc below operator new, and goes when it is caught. What follows uses the same frame. */
+/* The exception object is allocated by malloc inside operator new and freed after the catch. Later calls reuse the same frame. */
 __attribute__((noipa)) static int refused(void)
 {
 	int caught = 0;
@@ -25,7 +25,6 @@ __attribute__((noipa)) static int refused(void)
 	return caught;
 }
 
-/* As often as the first argument says. */
 static int refused_over_and_over(int argc, char **argv)
 {
 	int rounds = argc > 1 ? atoi(argv[1]) : 100, caught = 0;

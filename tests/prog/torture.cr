@@ -1,6 +1,6 @@
 # Eight fibers allocate; finalizers, which libgc runs inside GC_malloc, switch to another fiber. A tracer that
-# hijacks return addresses kills this program (SIGILL); it must end with status 0. The fibers never end: a
-# fiber that ends while a finalizer of its has yielded is a bug of the program, traced or not.
+# replaces return addresses kills this program (SIGILL); it must exit with status 0. The fibers never end: to end a
+# fiber while a finalizer that it runs has yielded would be a bug of the program, traced or not.
 class Noisy
   class_property finalized = 0
   class_property switches = 0

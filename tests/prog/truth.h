@@ -1,12 +1,12 @@
 /*
- * The truth a test program tells about itself. Functions named site_* call allocators directly and
- * report each call here; truth_done prints one line of JSON per process: per site the calls and bytes
- * asked for, and what is live at the end. Allocates nothing, so it never shows up in a trace.
+ * A test program's own record of what it allocates, its truth. Functions named site_* call allocators directly
+ * and report each call here; truth_done prints one line of JSON per process: for each site the calls and bytes
+ * requested, and what is live at the end. Does not allocate, so it never appears in a trace.
  *
  *   prints "ready", waits for a byte on stdin | works | prints the truth, waits for the end of stdin
  *
- * With ALYS_NO_WAIT set it waits for nothing. An allocation at an address that is live replaces the
- * older block (a collector reused it), the same rule by which a trace is replayed.
+ * With ALYS_NO_WAIT set it does not wait. An allocation at a live address replaces the older block (a
+ * collector reused it), as when a trace is replayed.
  */
 #ifndef ALYS_PROG_TRUTH_H
 #define ALYS_PROG_TRUTH_H
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Kept whole and under its own name; the barrier keeps the last call from becoming a jump. */
+/* Neither inlined nor cloned, so that its name is in every stack; the barrier prevents tail calls. */
 #ifdef __clang__
 #define SITE __attribute__((noinline)) static
 #else
@@ -83,7 +83,7 @@ static inline uint32_t truth_find(uintptr_t hidden)
 	return i;
 }
 
-/* Linear probing without tombstones: what follows the hole moves up. */
+/* Linear probing without tombstones: entries behind the hole move up. */
 static inline void truth_clear_slot(uint32_t hole)
 {
 	uint32_t i = hole;
@@ -146,7 +146,7 @@ static inline void *truth_alloc(const char *name, void *p, size_t size)
 	return p;
 }
 
-/* Before the call: from there on another thread may get the address. */
+/* Reported before the call, because from then on another thread may get the address. */
 static inline void truth_free(const char *name, void *p)
 {
 	truth_lock();
@@ -170,7 +170,7 @@ static inline struct truth_block truth_realloc_begin(void *old)
 	return b;
 }
 
-/* realloc(NULL, n) is an allocation, realloc(p, 0) that gives NULL a free, a failed one nothing. */
+/* realloc(NULL, n) counts as an allocation, realloc(p, 0) that returns NULL as a free, a failed call as nothing. */
 static inline void *truth_realloc_end(const char *name, void *old, struct truth_block was, void *p, size_t size)
 {
 	uint32_t site;
@@ -251,7 +251,7 @@ static inline void truth_print(void)
 	truth_say(line, n);
 }
 
-/* A forked child counts for itself: what it inherited is not its own. */
+/* A forked child counts only its own allocations, not inherited blocks. */
 static inline void truth_forget(void)
 {
 	memset(truth_sites, 0, sizeof(truth_sites));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A probe as sys/sdt.h of systemtap writes it: a nop, and a note that says where it is, which counter its tracers raise, and
- * where its arguments are. Here the places of arguments are given word for word, to have every form.
+ * A probe as SystemTap's sys/sdt.h defines it: a nop, and a note with its address, the address of its tracers' counter, and
+ * the locations of its arguments. Here the locations are written out literally, to cover every form.
  */
 #ifndef ALYS_PROG_USDT_H
 #define ALYS_PROG_USDT_H

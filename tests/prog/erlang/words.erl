@@ -1,5 +1,5 @@
 %% SPDX-License-Identifier: Apache-2.0
-%% Allocates known numbers of words, and says what the VM counted of them; speaks the protocol of truth.h.
+%% Allocates known numbers of words, and prints how many the VM counted; follows the protocol of truth.h.
 -module(words).
 -export([main/1, big/1, middle/1, small/1]).
 
@@ -14,7 +14,7 @@ main([What, Times]) ->
 	_ = io:get_chars("", 1),
 	halt().
 
-%% By chance, in turn, or in many short lives.
+%% Sites at random, in a fixed order, or in many short-lived processes.
 run(chance, N) -> in_process(fun() -> by_chance(N, 12345), erlang:garbage_collect(), N end);
 run(turns, N) -> in_process(fun() -> in_turn(N), erlang:garbage_collect(), N end);
 run(short, N) -> short(N);
@@ -40,23 +40,23 @@ by_chance(N, X) ->
 in_turn(0) -> ok;
 in_turn(N) -> big(N), middle(N), small(N), in_turn(N - 1).
 
-%% 20, 6 and 2 words: 10 to 3 to 1. A tuple has a word more than elements.
+%% 20, 6 and 2 words, a ratio of 10 to 3 to 1. A tuple has one word more than it has elements.
 big(N) -> {N, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, N}.
 middle(N) -> {N, 2, 3, 4, N}.
 small(N) -> [N | N].
 
-%% Each of them makes a list of 40 cells, 80 words, and ends before its heap is full.
+%% Each process makes a list of 40 cells (80 words), and exits before its heap is full.
 short(0) -> 0;
 short(N) -> in_process(fun() -> length(cells(40)) end), short(N - 1).
 
 cells(0) -> [];
 cells(N) -> [N | cells(N - 1)].
 
-%% A stack of N frames, while the heap fills and is collected.
+%% The heap fills and is collected while the stack is N frames deep.
 deep(0) -> 0;
 deep(N) -> _ = small(N), 1 + deep(N - 1).
 
-%% Processes that hibernate, which collects their heaps, and wake up again.
+%% Processes that hibernate and wake up again; hibernating collects the heap.
 asleep(N) ->
 	Self = self(),
 	Pids = [spawn(fun() -> _ = cells(I rem 50), erlang:hibernate(erlang, send, [Self, up]) end) || I <- lists:seq(1, N)],
