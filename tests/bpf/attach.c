@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Head of union bpf_attr for BPF_LINK_CREATE (include/uapi/linux/bpf.h of 6.6). */
+/* The beginning of union bpf_attr for BPF_LINK_CREATE (include/uapi/linux/bpf.h of 6.6). */
 struct create_multi {
 	__u32 prog_fd, target_fd, attach_type, flags;
 	__u64 path, offsets, ref_ctr_offsets, cookies;
@@ -36,7 +36,7 @@ static int attach_each(struct bpf_program *prog, bool at_return, uint32_t tgid, 
 		       const uint64_t *offsets, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		/* Never closed: they are detached at exit. */
+		/* Never closed: the kernel detaches them at exit. */
 		if (!bpf_program__attach_uprobe(prog, at_return, tgid ? (pid_t)tgid : -1, path, offsets[i])) {
 			fprintf(stderr, "attach %s: %s\n", path, strerror(errno));
 			exit(2);

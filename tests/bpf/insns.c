@@ -30,7 +30,7 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-/* Programs at tracepoints of pages walk with tables only. */
+/* Programs at tracepoints of resident pages walk with tables only. */
 static bool is_judged(const struct bpf_program *p, uint8_t walk)
 {
 	const char *section = bpf_program__section_name(p);

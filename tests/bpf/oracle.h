@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What libdw makes of a recorded stack: the same registers and memory, another unwinder. It is the
- * truth of the walk test as far as the copy of the stack reaches.
+ * Unwinds a recorded stack with libdw, from the same registers and memory. The walk test compares with
+ * its result, as far as the copy of the stack reaches.
  */
 #ifndef ALYS_TESTS_BPF_ORACLE_H
 #define ALYS_TESTS_BPF_ORACLE_H
@@ -15,14 +15,14 @@ struct oracle;
 
 struct oracle_stack {
 	uint32_t n;
-	bool cut; /* it asked for memory that was not copied */
+	bool cut; /* libdw needed memory that was not copied */
 	struct {
 		uint64_t pc;
 		bool interrupted; /* pc is not a return address */
 	} at[ALYS_MAX_FRAMES];
 };
 
-/* For a process as it is in this text of its /proc/PID/maps. NULL when libdw does not want it. */
+/* For a process with these contents of /proc/PID/maps. NULL if libdw rejects them. */
 struct oracle *oracle_new(uint32_t tgid, const char *maps);
 void oracle_free(struct oracle *o);
 void oracle_unwind(struct oracle *o, const struct snap *s, struct oracle_stack *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes stacks down for tests/bpfhost (see its record.h). */
+/* Saves stacks for tests/bpfhost (see its record.h). */
 #ifndef ALYS_TESTS_BPF_RECORD_H
 #define ALYS_TESTS_BPF_RECORD_H
 
@@ -8,7 +8,7 @@
 
 #include "snap.h"
 
-/* False when the stack is too long to be kept, or its code is no longer there. */
+/* False if the stack is too long to be saved, or its code is no longer mapped. */
 bool record_stack(const struct snap *s, uint64_t cfa, const char *path);
 
 #endif

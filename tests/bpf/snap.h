@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the walk test's BPF programs tell its loader: one stack as the walk saw it, with the registers
- * and the stack memory it saw, so that libdw can say what the stack should have been.
+ * What the walk test's BPF programs send to its loader: a walked stack, and the registers and stack memory
+ * from which it was walked, so that libdw can unwind the same input.
  */
 #ifndef ALYS_TESTS_BPF_SNAP_H
 #define ALYS_TESTS_BPF_SNAP_H
@@ -19,13 +19,13 @@ struct snap {
 	__u32 n, end;
 	__u32 tgid, tid;
 	__u64 stack_at; /* page of rsp */
-	__u32 pages, pad; /* that could be read */
+	__u32 pages, pad; /* pages that could be read */
 	__u8 stack[SNAP_PAGES][4096];
 };
 
 /* Set before load. */
 struct snap_config {
-	__u32 every; /* copy each so many-th stack */
+	__u32 every; /* copy one stack in this many */
 	__u32 cfa_off;
 	__u64 size; /* only calls whose first argument is this, 0 = all */
 };
@@ -33,7 +33,7 @@ struct snap_config {
 struct snap_counts {
 	__u64 walks, no_slot, ring_full;
 	__u64 fresh;    /* walks that missed a mapping */
-	__u64 ends[16]; /* of the others */
+	__u64 ends[16]; /* how the other walks ended */
 	__u64 frames;
 };
 

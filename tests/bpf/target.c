@@ -16,7 +16,7 @@
 #include "base/buf.h"
 #include "base/vec.h"
 
-#define VDSO_KEY 1 /* no inode of a file */
+#define VDSO_KEY 1 /* not the inode of any file */
 
 struct line {
 	uint64_t start, end, offset, ino;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process under test: its mappings, published to the walk and told to libdw alike. Reads
+ * The process under test: publishes its mappings to the BPF walk and to libdw. Reads
  * /proc/PID/maps again when the walk misses a mapping.
  */
 #ifndef ALYS_TESTS_BPF_TARGET_H
@@ -21,13 +21,13 @@ struct target {
 	double compile_ms;
 };
 
-/* Reads the maps; false when the process is gone (what was known stays known). */
+/* Reads the maps; false if the process has exited (known mappings are kept). */
 bool target_read(struct target *t);
 void target_close(struct target *t);
-/* Starts a command that waits for target_go before it becomes the command. */
+/* Forks a child that executes the command after target_go. */
 pid_t target_spawn(char **argv, int *gate);
 void target_go(int gate);
-/* Offset in the file of a function; exits with words when there is none. */
+/* A function's offset in the file; exits with a message if there is none. */
 uint64_t function_offset(const char *path, const char *symbol);
 
 #endif

@@ -22,7 +22,7 @@ char LICENSE[] SEC("license") = "GPL";
 const volatile struct snap_config snap_config = {};
 struct snap_counts counts = {};
 
-/* Copies of the walks' inputs, written by `check` and read by the test. If it is full, drops are counted. */
+/* Copies of the walks' inputs, written by `check` and read by the test. When full, copies are dropped and counted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 << 20);
@@ -99,7 +99,7 @@ static __noinline int snap_take(struct pt_regs *ctx, __u32 slot)
 	return 0;
 }
 
-/* Walks and sends a snapshot. For two programs, as sleepable ones are loaded differently. */
+/* Walks and sends a snapshot. Used by two programs, because sleepable ones are loaded differently. */
 static __always_inline int check_stack(struct pt_regs *ctx)
 {
 	if (!is_target() || (snap_config.size && ctx->di != snap_config.size))

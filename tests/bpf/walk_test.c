@@ -38,8 +38,8 @@ struct options {
 	bool sleep, plain, verbose;
 	/* requirements */
 	uint64_t at_least, walks;
-	uint32_t ended;        /* a way to end ... */
-	uint64_t ended_so;     /* ... for at least so many stacks */
+	uint32_t ended;        /* how walks have to end ... */
+	uint64_t ended_so;     /* ... for at least this many stacks */
 	uint32_t frames;
 	int end;          /* of all stacks; -1 = any */
 	double complete;  /* percent of stacks */
@@ -190,7 +190,7 @@ static void add_target(uint32_t tgid)
 	skel->bss->recording = 1;
 }
 
-/* Return probes on p_0, p_1, ... that are on the stack already or will be: from now on trampolines. */
+/* Attaches return probes to p_0, p_1, ..., so that return addresses on the stack are replaced by trampolines. */
 static void attach_pending(bool multi)
 {
 	uint64_t offsets[64];

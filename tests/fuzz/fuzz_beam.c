@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layout of the Erlang VM's processes from any code: what is found consists of different words of the struct. */
+/* Finds the layout of the Erlang VM's processes in arbitrary code: if found, all its offsets must be distinct words. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A message of any bytes to the daemon's control socket; what is read must survive being written. */
+/* An arbitrary message to the daemon's control socket; an accepted one must survive being written and read again. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as an ELF file; every fact is asked for. */
+/* Arbitrary bytes as an ELF file, through all queries. */
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>

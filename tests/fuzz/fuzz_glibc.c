@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory of a hostile process: a sound malloc heap (mallocimage.h) in which the input overwrites words, 12 bytes each:
- * where (4, by eight; the top bit: a place in the image as value) and what (8). Whatever it says, the arena is found or
- * refused, and readings end and fit together.
+ * The memory of a hostile process: a valid malloc heap (mallocimage.h) in which the input overwrites words. 12 bytes of input
+ * per word: 4 for its index (with the top bit set, the value is an address in the image), 8 for the value. The arena must be
+ * found or refused, and readings must terminate and be consistent.
  */
 #include "../lib/mallocimage.h"
 #include "glibc/sums.h"

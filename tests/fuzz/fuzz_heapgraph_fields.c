@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any file as a program whose structures are asked for. */
+/* An arbitrary file as a program, whose structures' fields are read. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of a dump, each behind four bytes of length, into a graph; what comes out is drawn. */
+/* Builds a graph from the parts of a dump, each preceded by its length in four bytes, and renders it in every format. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

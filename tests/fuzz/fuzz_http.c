@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request target, a newline and a Host header of any bytes, and the same as a head that comes byte by byte. What is accepted keeps the limits of
- * request.h, and no host passes the strict test that fails the lax one.
+ * An arbitrary request target, a newline and a Host header; and the same bytes as a request head that arrives byte by byte.
+ * Accepted requests must respect the limits of request.h, and a host that passes the strict test must pass the lax one.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void parse(const char *uri)
 		abort();
 }
 
-/* Whole is whole, however much has come behind it. */
+/* Once a head is complete, further bytes must not make it incomplete or wrong. */
 static void hear(const char *bytes, size_t n)
 {
 	struct err err = { 0 };

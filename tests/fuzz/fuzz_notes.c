@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as the notes of an ELF file, and as the arguments of a probe. */
+/* Arbitrary bytes as the notes of an ELF file, and as the arguments of a probe. */
 #include <elf.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define NAMES "\0.note.stapsdt\0.shstrtab"
 
-/* Headers, the names of sections, and the notes behind them. */
+/* Headers and section names, followed by the notes. */
 struct file {
 	Elf64_Ehdr head;
 	Elf64_Shdr sections[3];

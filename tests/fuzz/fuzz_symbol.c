@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as what the worker reads: an ELF file that is asked for 16 addresses of each of its code
- * segments, or else a perf map, and its lines as names.
+ * Arbitrary bytes as the worker's input: an ELF file, in which 16 addresses of each code segment are looked up, or
+ * otherwise a perf map, whose lines are also taken as names.
  */
 #include <stdbool.h>
 #include <stddef.h>

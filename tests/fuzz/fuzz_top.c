@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of stacks of any bytes into a view, keys after it, onto a screen: nothing on it but its columns. */
+/* An arbitrary list of stacks in the live view, followed by keys: lines must fit the screen, without control characters. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

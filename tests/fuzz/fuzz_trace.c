@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A .alys file of any bytes through the reader into a catalog and a heap; then once more with its
- * checksums put right, or a fuzzer would never get behind them.
+ * Reads arbitrary bytes as an .alys file into a catalog and a heap; then once more with corrected
+ * checksums, because a fuzzer would never pass them.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The .eh_frame compiler over any bytes. What it accepts must be a sound table: the page index in
- * order, rows of a page ascending from 0, only kinds that exist, a lookup that ends on each of them.
+ * Compiles arbitrary bytes as .eh_frame. What is accepted must give a valid table: a sorted page index,
+ * rows of each page ascending from 0, only existing kinds, and every row found by a lookup.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void check_row(const struct unwind_table *t, uint32_t row, uint64_t page)
 
 static void check_table(const struct unwind_table *t, size_t size)
 {
-	/* Memory is bounded by what came in: a row takes a byte of program or opens a page. */
+	/* The input bounds the memory: each row needs a byte of input or begins a page. */
 	CHECK(t->rows_cnt <= size + t->pages_cnt);
 	CHECK(t->pages[t->pages_cnt] == t->rows_cnt);
 	for (size_t p = 0; p < t->pages_cnt; p++) {

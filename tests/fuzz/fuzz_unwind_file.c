@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a file with unwind information: where it is, and its table. */
+/* Arbitrary bytes as a file with unwind information: finds the section and compiles its table. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzz target over files: `fuzz_x FILE...`; directories are walked. Prints how many passed. */
+/* Runs a fuzz target on files: `fuzz_x FILE...`; directories are searched recursively. Prints how many passed. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static void run_file(const char *path)
 	uint8_t *data = malloc(1 << 24);
 	size_t n = fread(data, 1, 1 << 24, f);
 	fclose(f);
-	/* An exact copy, so that a read past the end is seen by the sanitizer. */
+	/* A copy of exactly this size, so that the sanitizer detects reads past its end. */
 	uint8_t *exact = malloc(n ? n : 1);
 	memcpy(exact, data, n);
 	free(data);

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CALLS 5000 /* more than calibration in the running process needs */
+#define CALLS 5000 /* more than the trial of a prediction takes */
 
 static __attribute__((noipa)) void site_trial(void)
 {

@@ -1,4 +1,4 @@
-/* malloc from many depths, big and small frames, callbacks and the inside of glibc. Argument: seconds. */
+/* malloc from many depths, from large and small frames, callbacks and functions of glibc. Argument: seconds. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static __attribute__((noinline)) int big_frame(int depth)
 	return frame[depth];
 }
 
-/* The size is known at run time only, so that the frame needs a frame pointer. */
+/* The frame's size is known only at run time, so it needs a frame pointer. */
 static __attribute__((noinline)) int dynamic_frame(int n)
 {
 	volatile char frame[n];
@@ -42,7 +42,7 @@ static __attribute__((noinline)) int dynamic_frame(int n)
 
 typedef double wide __attribute__((vector_size(32)));
 
-/* Realigns its stack: CFA by an expression. */
+/* Realigns its stack, so the CFA is given by an expression. */
 static __attribute__((noinline)) int aligned_frame(int n)
 {
 	volatile wide w = { n, n, n, n };

@@ -1,4 +1,4 @@
-/* libgc through all its doors, with finalizers that allocate. Argument: seconds. */
+/* libgc's entry points, with finalizers that allocate. Argument: seconds. */
 /* libs: -lgc */
 #include <gc.h>
 #include <stdlib.h>

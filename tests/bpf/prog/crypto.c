@@ -1,4 +1,4 @@
-/* libcrypto: keys, signatures, encodings: hand-written assembly up the stack. Argument: seconds. */
+/* Keys, signatures and encodings with libcrypto, for stacks with hand-written assembly. Argument: seconds. */
 /* libs: -lcrypto */
 #include <openssl/bn.h>
 #include <openssl/ec.h>

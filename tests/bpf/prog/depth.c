@@ -1,7 +1,7 @@
 /*
- * Answers lines "DEPTH CALLS NEW" with the nanoseconds of processor time that CALLS of malloc took, DEPTH functions deep; NEW =
- * 1: the way down is gone for each of them, by other return addresses than the last time. Built with frame pointers, so that the
- * kernel's walk sees as many frames as ours.
+ * Answers each line "DEPTH CALLS NEW" with the nanoseconds of CPU time that CALLS of malloc took, DEPTH functions deep. NEW = 1:
+ * each call has a new stack, with other return addresses than the previous one. Built with frame pointers, so that the kernel's
+ * walk finds as many frames as ours.
  */
 /* libs: -fno-omit-frame-pointer */
 #include <stdio.h>
@@ -28,7 +28,7 @@ static __attribute__((noinline)) unsigned long leaf(int calls)
 static __attribute__((noinline)) unsigned long deep(int depth, int calls)
 {
 	unsigned long took = depth ? deep(depth - 1, calls) : leaf(calls);
-	__asm__ volatile("" : "+r"(took)); /* no jump instead of the call */
+	__asm__ volatile("" : "+r"(took)); /* prevents a tail call */
 	return took;
 }
 
@@ -40,7 +40,7 @@ static __attribute__((noinline)) void deep_by(int depth, int way)
 		deep_by(depth - 1, way);
 	else
 		deep_by(depth - 1, 0);
-	__asm__ volatile("" : : "r"(way)); /* no jump instead of the call */
+	__asm__ volatile("" : : "r"(way)); /* prevents a tail call */
 }
 
 static unsigned long deep_anew(int depth, int calls)

@@ -1,6 +1,6 @@
 /*
- * Threads whose stacks are away whenever malloc(4242) is called: the stack lies in a shared file
- * mapping, all of it but the page in use is dropped, and comes back only when it is touched.
+ * Threads whose stacks are not resident when malloc(4242) is called: the stack is in a shared file
+ * mapping, and all its pages but the one in use are dropped, to be faulted in when they are touched.
  * Arguments: threads, rounds, 1 to drop the pages.
  */
 /* libs: -lpthread */
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 	int n = atoi(argv[1]);
 	rounds = atoi(argv[2]);
 	drop = atoi(argv[3]);
-	void *volatile first = malloc(4242); /* the test learns of the mappings */
+	void *volatile first = malloc(4242); /* makes the test read the mappings */
 	free(first);
 	usleep(300000);
 	for (int i = 0; i < n; i++) {

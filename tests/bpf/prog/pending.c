@@ -1,4 +1,4 @@
-/* malloc(4243) always from the same place, 60 functions deep; the test puts return probes on p_0 .. p_3. */
+/* malloc(4243) always from the same stack, 60 functions deep; the test attaches return probes to p_0 .. p_3. */
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>

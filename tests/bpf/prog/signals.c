@@ -1,4 +1,4 @@
-/* A probed function inside signal handlers, raised and from timers that interrupt anything, also on another stack. */
+/* A probed function in signal handlers, for raised signals and for timers that interrupt any code, also on an alternate stack. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 static volatile unsigned long work;
 
-/* Probed: an allocator may not be called from a handler that interrupts anything. */
+/* Probed instead of malloc, which may not be called from a handler that interrupts arbitrary code. */
 __attribute__((noinline)) void hit(size_t size)
 {
 	work += size;
@@ -16,7 +16,7 @@ __attribute__((noinline)) void hit(size_t size)
 static void handler(int sig)
 {
 	hit((size_t)sig);
-	work++; /* so that hit is not jumped to */
+	work++; /* prevents a tail call of hit */
 }
 
 static __attribute__((noinline)) unsigned long busy(unsigned long n)
