@@ -12,8 +12,8 @@ from harness import ALYS, BUILD, OUT, QUICK, table, verdict
 from tracers import missing
 
 RUNS = 8 if QUICK else 100
-WINDOW_RUNS = 2 if QUICK else 40  # five loads of 40 are the 200 that a stated interval is judged by
-AT_A_TIME = 4  # most of a run is waiting for the kernel; with windows one, because programs side by side share the processors
+WINDOW_RUNS = 2 if QUICK else 40  # five loads with 40 runs each give the 200 results that judge a stated interval
+AT_A_TIME = 4  # most of a run is waiting for the kernel; with windows one at a time, because parallel programs share the CPUs
 ENV = {**os.environ, "ALYS_NO_WAIT": "1"}
 LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
 LOADS = "steady", "bursty", "periodic", "startup", "threads"
@@ -82,7 +82,6 @@ def line(name, rate, sites, runs):
 def ours():
     rows, held = [], {}  # held: whether each interval holds the truth; loads of one allocator are judged together
     for name, (words, options, rates) in CASES.items():
-        # At calls all is known; blocks and windows are only of samples.
         if "exact" in rates:
             rows.append(line(name, "exact", sites_of(words, [], 2), 2)[0])
         for rate in (r for r in rates if r != "exact"):

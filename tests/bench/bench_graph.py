@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-`graph` in a heap of a million objects: how long the answer takes, and with --freeze how long the program is stopped,
+`graph` on a heap of a million objects: how long the answer takes, and with --freeze how long the program is stopped,
 as reported and as seen by the program itself.
 """
 import os

@@ -10,7 +10,7 @@ import subprocess
 import harness
 
 OBJECTS = 100_000 if harness.QUICK else 1_000_000
-SIZE = 63 # and the byte that libgc adds make one of its size classes
+SIZE = 63 # with the byte that libgc adds, exactly a size class
 
 
 def note(text, name):

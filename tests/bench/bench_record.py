@@ -25,8 +25,8 @@ def pairs(threads, *options):
 
 def finish_of(seconds):
     """
-    Probes produce events more slowly than they can be read. So the tracer is stopped while the target fills a large
-    ring, then continued and ended: it reads, encodes and writes as fast as it can.
+    Probes produce events more slowly than the tracer reads them. So the tracer is stopped while the target fills a large
+    ring buffer, then continued and ended: it reads, encodes and writes as fast as it can.
     """
     target = Target(program("pairs"), str(seconds), "10", "1")
     recording = Recording(target.pid, "--backtrace", "none", "--ring", "1G")

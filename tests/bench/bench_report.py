@@ -144,7 +144,7 @@ def main():
     chart.bars("report", f"Seconds for an answer from {events / 1e6:.1f} M events",
                [(name if name.startswith("heap") else f"alys-bpf {name}", s) for name, (s, _, _) in answers.items()], "s")
     heaptrack()
-    # What was measured of more events holds for fewer.
+    # Results for fewer than WANTED events are scaled up; those for more are not scaled down.
     judge(answers, max(1, WANTED / events), stop)
 
 

@@ -14,7 +14,7 @@ from server import Server
 from tracers import Floor
 
 SECONDS = 1 if QUICK else 4
-# What a request costs to trace is what it allocates: a short answer and a long one.
+# The cost of tracing a request depends on how much it allocates: a short answer and a long one.
 PATHS = {"/": "short", "/page/7": "long"}
 FLOOR = "floor: empty probes at refills"
 
@@ -71,7 +71,7 @@ def run(path, attach, facts):
     server = Server()
     try:
         tracer = attach(server.pid) if attach else None
-        # Sites that could not be tried before are tried in the first calls, and their probes move then.
+        # Sites that could not be calibrated are on trial during their first calls; after that, probes move.
         server.load(1, path)
         return timed(server, path, tracer, facts)
     finally:
@@ -111,7 +111,7 @@ def measure(path, kind):
     chart.bars(f"server-{kind}", f"Requests a second of the Crystal server, {kind} answers",
                [(row if row in ("untraced", FLOOR) else f"alys-bpf {row}", value) for row, value in rate.items()], "/s")
     for n, wanted in (("512k", 0.97), ("4k", 0.90)):
-        # By refill is what libgc gets unless asked otherwise.
+        # Sampling at refills is the default for libgc.
         row = next(r for r in (f"sampled {n} at refills", f"sampled {n}") if r in rate)
         share = rate[row] / rate["untraced"]
         verdict(f"(d) requests/s, {kind} answers, {row}", f"at least {wanted:.2f} of untraced", f"{share:.3f}", share >= wanted)

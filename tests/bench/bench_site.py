@@ -15,7 +15,7 @@ from harness import QUICK, REPETITIONS, Recording, program, table, verdict
 
 UNTRACED, SAMPLED, NONE, FULL = "untraced", "sampled 512k", "none", "full unlimited"
 FRAMES = ("5", "10", "unlimited")
-# As published by Alys for another site on another machine: seconds of the whole crawl.
+# Seconds of a whole crawl, as published by Alys for another site on another machine.
 ALYS = {
     "debug": {UNTRACED: 1.2, NONE: 2.7, "addr 5": 7, "addr 10": 10, "addr unlimited": 23, "name 5": 9, "name 10": 14,
               "name unlimited": 33, "full 5": 68, "full 10": 205, FULL: 527},

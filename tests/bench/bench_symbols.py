@@ -13,7 +13,7 @@ import harness
 
 SYMDUMP = os.path.join(harness.BUILD, "tests", "symdump")
 LLVM = shutil.which("llvm-symbolizer-14") or shutil.which("llvm-symbolizer")
-EU = None if harness.QUICK else shutil.which("eu-addr2line")  # ten to thirty seconds a file
+EU = None if harness.QUICK else shutil.which("eu-addr2line")  # takes ten to thirty seconds per file
 OBJDUMP = shutil.which("objdump")
 REPETITIONS = harness.REPETITIONS
 EVENTS, STACKS = 1_000_000, 5_000
@@ -79,7 +79,7 @@ class Case:
         def against(tool, remark=""):
             return f"{m[tool]:.2f} ({m[tool] / m['ours']:.1f}x){remark}" if tool in m else "-"
 
-        # Without .debug_aranges, as in Crystal's and clang's programs, it finds no lines at all.
+        # eu-addr2line finds no lines without .debug_aranges, which Crystal's and clang's programs lack.
         nothing = " *" if EU and self.eu_lines < self.total / 100 and self.exact else ""
         return (self.name, self.total, self.exact, f"{m['ours']:.2f}", against("llvm"), against("eu", nothing),
                 f"{self.memory:.0f}")

@@ -11,10 +11,10 @@ from harness import BUILD, QUICK, Recording, program, table, verdict
 
 FILES = ("/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1", "/usr/lib/x86_64-linux-gnu/libc.so.6",
          "/usr/lib/x86_64-linux-gnu/libcrypto.so.3", os.path.join(BUILD, "demo", "server"))
-# The limits in ns at these depths, on the machine that they were set for.
+# Limits in ns at these depths, for the machine on which they were set.
 WALK = {12: 420, 27: 650, 67: 1200}
 LIBRARIES = 20
-# Python with so many libraries and no more; those that bring others along come first.
+# Python with exactly this many libraries; those with dependencies are loaded first.
 TARGET = f"""
 import ctypes, sys
 def mapped():
@@ -96,7 +96,7 @@ def attach_python(facts):
 
 
 def attach_server(facts):
-    """Attaching to a server, calibration in the helper process included."""
+    """Time to attach to a server, including calibration in the helper process."""
     server = subprocess.Popen([os.path.join(BUILD, "demo", "server"), "0"], stdout=subprocess.PIPE, text=True)
     server.stdout.readline()
     took = attach_to(server, facts)

@@ -1,8 +1,8 @@
 /* flags: -O2 -fno-omit-frame-pointer */
 /* libs: -lgc */
 /*
- * GC_malloc in a loop, DEPTH frames deep: `gc_loop SECONDS DEPTH`. Prints nanoseconds of processor time a call and calls done;
- * collections are part of the price. Waits for a byte on stdin first, so that a tracer can attach.
+ * GC_malloc in a loop, DEPTH frames deep: `gc_loop SECONDS DEPTH`. Prints the CPU time of a call in nanoseconds, including
+ * collections, and the number of calls. Waits for a byte on stdin first, so that a tracer can attach.
  */
 #include <gc.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static __attribute__((noinline)) void descend(int left)
 		descend(left - 1);
 	else
 		loop();
-	__asm__ volatile("" ::: "memory"); /* no tail call: the frames must be there */
+	__asm__ volatile("" ::: "memory"); /* prevents a tail call, which would remove this frame */
 }
 
 int main(int argc, char **argv)

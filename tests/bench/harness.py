@@ -36,7 +36,7 @@ class Target:
         return self.process.stdout.readline().split()
 
     def was_stopped(self):
-        """Ever: the kernel keeps for a parent that a child stopped or went on."""
+        """Whether the process was ever stopped: the kernel reports stops and continues to the parent."""
         return os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG | os.WNOWAIT) is not None
 
     def close(self):

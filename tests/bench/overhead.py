@@ -6,7 +6,7 @@ import sys
 
 from harness import kept_in
 
-# The parts that say what tracing costs and what it is worth, in this order; without the first two there is no page.
+# The page is not written without the tables of these parts.
 NEEDED = ["cost", "accuracy"]
 PARTS = [*NEEDED, "server", "daemon", "unwind"]
 

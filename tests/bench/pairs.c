@@ -1,7 +1,7 @@
 /* flags: -O2 -fno-omit-frame-pointer */
 /*
- * malloc + free in a loop, DEPTH frames deep: `pairs SECONDS DEPTH [THREADS]`. Prints nanoseconds of processor time a pair and
- * pairs done. Waits for a byte on stdin first, so that a tracer can attach.
+ * malloc + free in a loop, DEPTH frames deep: `pairs SECONDS DEPTH [THREADS]`. Prints the CPU time of a pair in nanoseconds and
+ * the number of pairs. Waits for a byte on stdin first, so that a tracer can attach.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static __attribute__((noinline)) void descend(int left, struct result *r)
 		descend(left - 1, r);
 	else
 		loop(r);
-	__asm__ volatile("" ::: "memory"); /* no tail call: the frames must be there */
+	__asm__ volatile("" ::: "memory"); /* prevents a tail call, which would remove this frame */
 }
 
 static void *thread(void *arg)

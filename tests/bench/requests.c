@@ -1,8 +1,8 @@
 /* libs: -lpthread */
 /*
  * Many processes with simulated requests: each a millisecond of work with 20 blocks of mixed sizes; the last 200 blocks
- * stay live. `requests PROCESSES FILE` prints "ready"; FILE gets two words for each process: nanoseconds of its CPU time,
- * and of these the ones spent on the work itself. Ends at EOF on stdin.
+ * stay live. `requests PROCESSES FILE` prints "ready"; FILE gets two words for each process: its CPU time in nanoseconds,
+ * and the part of it spent on the work itself. Ends at EOF on stdin.
  */
 #include <fcntl.h>
 #include <stdint.h>

@@ -6,14 +6,14 @@ require "html"
 
 PAGES    = 300
 SECTIONS =  12
-# Sentences are made of these, as long as what people write between two marks.
+# Parts of sentences, about as long as in real text with markup.
 WORDS = ["allocators keep blocks of one size together", "the collector walks every frame of every stack",
   "a fiber sleeps until its socket has something to read", "finalizers run when nobody expects them",
   "each bucket holds the objects that were freed last", "pointers are found by looking, not by asking",
   "a probe is a breakpoint that the kernel answers", "samples are weighted by what they stand for",
   "of the heap", "without a pause", "once in a while", "under load", "never twice", "and so on"]
 
-# The text of an article, the same one for the same number.
+# The text of an article, determined by its number.
 class Source
   def initialize(@number : Int32)
     @seed = @number.to_u32 &* 2_654_435_761_u32 | 1_u32
@@ -102,7 +102,7 @@ class Anchor < Element
   end
 end
 
-# Blocks are told apart by how their first line begins.
+# The beginning of its first line determines a block's type.
 class Parser
   INLINE = /\*(.+?)\*|`(.+?)`|\[(.+?)\]\((.+?)\)/
 

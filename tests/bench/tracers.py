@@ -41,7 +41,7 @@ class Floor(Tracer):
         return self._reap()
 
 
-# The ticks say that the first and the last probe are attached, in whatever order that is done.
+# bpftrace prints both words only when its first and its last probe are attached, whatever its order.
 SCRIPT = """
 interval:ms:50 {{ printf("first\\n"); }}
 uprobe:{lib}:{alloc} {{ @size[tid] = arg0; }}
@@ -54,7 +54,7 @@ interval:ms:50 {{ printf("last\\n"); }}
 
 
 class Bpftrace(Tracer):
-    """The usual script: the size is kept from entry to return, with a stack at the return and live blocks by address."""
+    """The usual script: stores the size from entry to return, sums it by stack at the return, and keeps live blocks by address."""
 
     def __init__(self, pid, library="libc.so", alloc="malloc", free="free"):
         super().__init__()
@@ -71,7 +71,7 @@ class Bpftrace(Tracer):
         raise RuntimeError("bpftrace did not start: " + " ".join(seen))
 
     def stop(self):
-        # Asked politely it would print a million keys, which is no part of tracing.
+        # Killed, because at a regular end it would print a million keys, which is not a cost of tracing.
         self.process.kill()
         return self._reap()
 
@@ -87,7 +87,7 @@ class Heaptrack(Tracer):
 
     def stop(self):
         self.process.stdin.close()
-        # Its reader of the program's pipe writes its statistics there.
+        # heaptrack's interpreter process prints its statistics here when it has read everything.
         self.process.stdout.read()
         self._reap()
         self.cpu = None

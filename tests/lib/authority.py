@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates made by openssl: an authority, and servers that it vouches for."""
+"""Certificates made by openssl: a certificate authority, and servers' certificates signed by it."""
 
 import ssl
 import subprocess
@@ -20,7 +20,7 @@ class Authority:
         openssl("req", "-x509", *new_key(self.key), "-out", self.certificate, "-days", 30, "-subj", "/CN=test authority")
 
     def server(self, name="IP:127.0.0.1", days=30):
-        """Key and certificate of a server of this name; negative days: it has expired."""
+        """Key and certificate for a server of this name; with negative days it has expired."""
         stem = self.folder / f"{name.replace(':', '.')}.{days}"
         key, request, certificate = stem.with_suffix(".key"), stem.with_suffix(".csr"), stem.with_suffix(".pem")
         openssl("req", *new_key(key), "-out", request, "-subj", "/CN=test server", "-addext", f"subjectAltName={name}")

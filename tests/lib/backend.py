@@ -40,7 +40,7 @@ class Backend:
         if tls:
             self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
         self.server.daemon_threads = True
-        self.server.handle_error = lambda *args: None  # clients that it kept waiting have disconnected
+        self.server.handle_error = lambda *args: None  # no traceback when a client disconnected while it waited
         self.port = self.server.server_port
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 

@@ -17,7 +17,7 @@ static char long_text[16000];
 static struct frame frames[DEPTH];
 static struct symbol symbols[INLINED];
 
-/* Stacks of maximum depth; a repeated frame compresses best. */
+/* Stacks of maximum depth, with one frame repeated because that compresses best. */
 static void put_stack(struct trace_writer *w, uint32_t n)
 {
 	struct stack s = { .id = { n }, .proc = { 1 }, .n = DEPTH, .frames = frames };

@@ -11,7 +11,7 @@
  *   0.2 realloc p1/4243 0x10 0x20 128 A
  *   0.3 free p1 0x20
  *   0.4 lost free 3      0.5 sample 512      0.6 exec p1      0.7 exit p1
- *   0.8 malloc p1 0x1000 64 A * 50    50 times, each at 64 KiB further and a microsecond later
+ *   0.8 malloc p1 0x1000 64 A * 50    50 times, each 64 KiB and a microsecond after the previous one
  */
 #ifndef ALYS_TESTS_FEED_H
 #define ALYS_TESTS_FEED_H

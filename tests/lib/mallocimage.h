@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A malloc heap in memory, made by hand as glibc 2.36 would: one flat piece of "process" with the library's data, the main
+ * A synthetic malloc heap, laid out as by glibc 2.36: one contiguous range of a "process" with the library's data, the main
  * arena's chunks, and a mapping of large chunks.
  *
  *   BASE + 0x800 main arena   + 0x2000 struct malloc_par: mmapped bytes   + 0x10000 chunks   + 0x80000 mmapped chunks
@@ -29,9 +29,9 @@ struct mallocimage {
 	struct memory memory;
 	struct memory_source source;
 	struct space space;
-	uint64_t next, mapped; /* chunk */
+	uint64_t next, mapped; /* addresses of the next chunk and of the next mmapped one */
 	bool last_free;        /* the last chunk is in a bin */
-	uint64_t changes_at;   /* after so many reads the word there is set; 0 = nothing changes */
+	uint64_t changes_at;   /* at this read changes_word is set to changes_to; 0 = never */
 	uint64_t changes_word, changes_to, reads;
 };
 
@@ -92,7 +92,7 @@ static inline void mimage_begin(struct mallocimage *im)
 	mimage_put(im, MIMAGE_PAR + 16, MIMAGE_HEAP);
 }
 
-/* A chunk in use; gives its address. */
+/* Adds a chunk in use; returns its address. */
 static inline uint64_t mimage_chunk(struct mallocimage *im, uint64_t size)
 {
 	uint64_t at = im->next;
@@ -103,7 +103,7 @@ static inline uint64_t mimage_chunk(struct mallocimage *im, uint64_t size)
 	return at;
 }
 
-/* The table of a thread's cache. */
+/* Adds the chunk with a thread cache's table. */
 static inline uint64_t mimage_cache(struct mallocimage *im)
 {
 	uint64_t at = mimage_chunk(im, 0x290);
@@ -111,7 +111,7 @@ static inline uint64_t mimage_cache(struct mallocimage *im)
 	return at;
 }
 
-/* The last chunk goes into a bin. */
+/* Puts the last chunk into a bin. */
 static inline void mimage_to_bin(struct mallocimage *im, uint64_t at, size_t bin)
 {
 	uint64_t head = mimage_bin(bin), first = mimage_get(im, head + 16);
@@ -130,7 +130,7 @@ static inline void mimage_to_fastbin(struct mallocimage *im, uint64_t at, size_t
 	mimage_put(im, head, at);
 }
 
-/* Into list i of the cache whose chunk is there. */
+/* Puts a chunk into list i of the thread cache whose table is in the chunk `cache`. */
 static inline void mimage_to_cache(struct mallocimage *im, uint64_t cache, uint64_t at, size_t i)
 {
 	uint64_t counts = cache + 16 + i / 4 * 8, head = cache + 16 + 128 + 8 * i;

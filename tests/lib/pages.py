@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands and configurations as a page of the documentation has them."""
+"""Extracts commands and configurations from pages of the documentation."""
 
 import re
 import shlex
 
 
 def section(page, title):
-    """The text below a heading, up to the next one of its rank."""
+    """The text below a heading, up to the next heading of the same level."""
     return re.search(rf"^## {re.escape(title)}$(.*?)(?=^## |\Z)", page.read_text(), re.M | re.S).group(1)
 
 
@@ -26,7 +26,7 @@ def commands(text, program):
 
 
 class Alloy:
-    """Alloy's language as far as the page uses it: {block: [(label, body)]} and {name: value} in one tree."""
+    """Parses Alloy's language as far as the page uses it: {block: [(label, body)]} and {name: value} in one tree."""
 
     TOKEN = re.compile(r'\s*(?://[^\n]*\n\s*)*("(?:[^"\\]|\\.)*"|[\w.]+|[{}\[\]=,])')
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For tests of push: webfake with --push, and what it counts."""
+"""For tests of push: webfake with --push, and its counters."""
 
 import re
 

@@ -51,7 +51,7 @@ class Terminal:
         return screen
 
     def row(self, name):
-        """The cells of the row with this name, without the error's, and its line number."""
+        """The cells of the row with this name, except the error's, and its line number."""
         for n, line in enumerate(self.lines):
             if name in line and re.match(r" *[\d.]+[KMG]? ", line):
                 return [cell for cell in line.split() if not re.fullmatch(r"\d+%", cell)], n

@@ -47,7 +47,7 @@ class Fake:
 
 @contextmanager
 def own_servers(complaints):
-    """Returns a function that starts servers; complaints: whether they may write to stderr."""
+    """Returns a function that starts servers; with `complaints` they may write to stderr."""
     running = []
 
     def start(*args):

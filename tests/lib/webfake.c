@@ -91,13 +91,13 @@ static int each_process(void *ctx, int (*fn)(void *fn_ctx, const struct http_pro
 				     .lost = 4,
 				     .resident_bytes = 9 << 20,
 				     .traced_s = 3 };
-	memset(evil.comm + 10, 'x', 6); /* without a NUL */
+	memset(evil.comm + 10, 'x', 6); /* no terminating NUL */
 	int rc = fn(fn_ctx, &shop);
 	if (!rc)
 		rc = fn(fn_ctx, &evil);
 	for (uint32_t i = 0; !rc && i < f->many; i++) {
 		struct http_process more = { .pid = 10000 + i, .comm = "crowd", .exe = "/bin/crowd" };
-		/* Alternates between smaller and larger than the others. */
+		/* Alternates between the smallest and the largest of all. */
 		more.live_bytes = i + (f->grown / 10 % 2 ? 1e9 : 0);
 		rc = fn(fn_ctx, &more);
 	}
@@ -396,7 +396,7 @@ static void run(struct fake *f, struct http *h, struct push *p, int signals)
 	}
 }
 
-/* Until SIGTERM; false: it did not start. */
+/* Serves until SIGTERM; false if it could not start. */
 static bool serve(struct fake *f, struct words *w, int signals, struct err *err)
 {
 	struct http_source source = { f, each_process, profile, forget, mark, unmark, status };

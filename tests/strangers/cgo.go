@@ -1,4 +1,4 @@
-// Blocks of C, taken and given back by goroutines on several threads.
+// Blocks of the C allocator, allocated and freed by goroutines on several threads.
 package main
 
 /*

@@ -44,7 +44,7 @@ static __thread int depth __attribute__((tls_model("initial-exec")));
 
 static void find_next(void)
 {
-	/* The next definition of the name: calling this library's would recurse endlessly. */
+	/* Finds the next definition of the name: a call of this library's would recurse endlessly. */
 #define FIND(type, name, args) next_##name = (type(*) args)dlsym(RTLD_NEXT, #name);
 	depth++;
 	EACH_NEXT(FIND)

@@ -7,9 +7,9 @@ import re
 
 from conftest import alys
 
-# Of a hundred thousand honest estimates six are as many standard errors away; once more and it is no accident.
+# Six of a hundred thousand correct estimates are more than four standard errors off; callers repeat, as twice is no accident.
 FAR = 4
-# Below so many samples an estimate is not spread as errors are.
+# With fewer expected samples, errors are not normally distributed.
 FEW = 40
 
 
@@ -26,7 +26,7 @@ def rows(trace, show):
 
 
 def site_among(frames):
-    """The innermost frame that is a site, as in conftest's site_of."""
+    """The innermost frame that is a site, as conftest's site_of finds it."""
     for frame in frames:
         if "__cxa_allocate_exception" in frame:
             return None

@@ -52,7 +52,7 @@ SITE void site_delete_object(Shape *p)
 	NO_TAIL_CALL();
 }
 
-/* Hides from the compiler that it fails. */
+/* Hides from the compiler that the request fails. */
 static volatile size_t huge = SIZE_MAX / 4;
 
 SITE void site_new_refused()
@@ -87,7 +87,7 @@ SITE void site_string(size_t n)
 	NO_TAIL_CALL();
 }
 
-/* The truth for node-based containers is counted in their allocator. */
+/* An allocator for node-based containers, which counts their allocations for the truth. */
 template <class T> struct Telling {
 	typedef T value_type;
 	Telling() {}

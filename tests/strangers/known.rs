@@ -1,4 +1,4 @@
-//! As known.c, by way of Rust's global allocator: the same protocol, sites told as tests/prog/truth.h tells them.
+//! Like known.c, with Rust's global allocator: the same protocol, and the truth as tests/prog/truth.h prints it.
 use std::alloc::{alloc, dealloc, Layout};
 use std::fs::File;
 use std::io::{Cursor, Read, Write};
@@ -38,7 +38,7 @@ struct Block {
     from: &'static str,
 }
 
-/// The compiler may not leave it out.
+/// Keeps the compiler from removing the allocation.
 fn seen(at: *mut u8) {
     static mut SEEN: *mut u8 = std::ptr::null_mut();
     unsafe { std::ptr::write_volatile(std::ptr::addr_of_mut!(SEEN), at) };
@@ -83,7 +83,7 @@ fn site_zeroed(n: usize) -> Block {
 #[inline(never)]
 fn site_grown(n: usize) -> Block {
     let mut v = Vec::<u8>::with_capacity(500);
-    // What is empty would be given back and taken anew.
+    // An empty vector would be freed and allocated anew instead of reallocated.
     v.push(1);
     let before = allocated("site_grown", v.as_mut_ptr(), 500, 1);
     v.reserve_exact(n - 1);
@@ -105,7 +105,7 @@ fn site_aligned(n: usize) -> Block {
 
 #[inline(never)]
 fn site_counted() -> Block {
-    // Two counts stand before the words.
+    // Rc puts two counts in front of the value.
     allocated("site_counted", Rc::into_raw(Rc::new([1u64; 100])) as *mut u8, 816, 8)
 }
 
@@ -133,7 +133,7 @@ fn site_drop(b: Block) {
     s.live_bytes -= b.layout.size() as u64;
     let start = if b.from == "site_counted" { unsafe { b.at.sub(16) } } else { b.at };
     unsafe { dealloc(start, b.layout) };
-    seen(b.at); // not a jump, or this frame is gone
+    seen(b.at); // prevents a tail call, which would remove this frame
 }
 
 fn round_of(i: usize) {
@@ -146,7 +146,7 @@ fn round_of(i: usize) {
     site_drop(site_string(800 + i % 17));
 }
 
-/// Without a buffer of the library's.
+/// Unbuffered, because a buffer of the library would be allocated.
 fn descriptor(n: i32) -> ManuallyDrop<File> {
     ManuallyDrop::new(unsafe { File::from_raw_fd(n) })
 }

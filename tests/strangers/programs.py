@@ -81,11 +81,11 @@ class Counted:
 @dataclass
 class Guest:
     name: str
-    argv: list                                # words may say {dir}, {numbers}, {page}: what `supplies` puts there
+    argv: list                                # with placeholders {dir}, {numbers}, {page} for what `supplies` made
     env: dict = field(default_factory=dict)
-    input: str = None                         # a file for its stdin, likewise
+    input: str = None                         # a file for its stdin, with placeholders
     user: str = None
-    drive: object = None                      # for a server: does the work from outside and ends it
+    drive: object = None                      # for a server: sends it requests, then ends it
     options: list = field(default_factory=list)
     statuses: tuple = (0,)
     every: int = 4096                         # bytes between samples

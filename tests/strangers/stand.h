@@ -1,6 +1,6 @@
 /*
- * Where a program waits for a debugger: below library code with a callback, recursion, and inlined calls. Its last
- * allocation before has STANDING bytes and is three frames above, in a site.
+ * Here a program waits for a debugger: called through a callback from library code, recursion, and inlined calls. Its last
+ * allocation before that has STANDING bytes and is made three frames above, in a site.
  */
 #ifndef ALYS_STRANGERS_STAND_H
 #define ALYS_STRANGERS_STAND_H
@@ -12,7 +12,7 @@
 #define STAY __attribute__((noinline)) static
 #define INLINED __attribute__((always_inline)) static inline
 
-/* A macro, so that the allocation and the wait have the same frames, from the caller outwards. */
+/* A macro, so that the allocation and the wait have the same frames from the caller outwards. */
 #define STAND(allocate)                                                                  \
 	static void *volatile stand_block;                                               \
 	STAY void stand_wait(void)                                                       \

@@ -12,7 +12,7 @@ from programs import AWK, LUA, PERL, SQLITE, supplies
 
 pytestmark = pytest.mark.bpf
 
-# Those that do the same in each run: one thread, hashes without a seed.
+# Programs that allocate the same in each run: one thread, no randomized hashes.
 PYTHON = "import json, re; t = {f'key {i}': [i] * (i % 20) for i in range(400)}; len(json.dumps(t)) + len(re.findall('k', repr(t)))"
 PROGRAMS = {
     "jq": ["jq", "-c", "group_by(.name) | map({(.[0].name): map(.tags[0]) | unique})", "numbers.json"],
@@ -25,7 +25,7 @@ PROGRAMS = {
     "xz": ["xz", "-T1", "-3", "-k", "-c", "numbers.txt"],
     "diff": ["diff", "numbers.txt", "other.txt"],
 }
-# Blocks and bytes by which the copies may differ that these make of their environment and of their own name.
+# Blocks and bytes by which runs may differ, because these programs copy their environment and their own name.
 COPIES = {"gawk": (0, 64), "perl": (0, 128), "python3": (1, 64)}
 
 
@@ -33,7 +33,10 @@ DHAT = ["valgrind", "-q", "--tool=dhat"]
 
 
 def environments(folder):
-    """Environments under valgrind and alys-bpf, of equal length because programs copy them: ours has what valgrind adds, renamed."""
+    """
+    Environments for valgrind and alys-bpf, of equal length because programs copy them: ours has the variables that
+    valgrind adds, with other names.
+    """
     plain = {"PATH": os.environ["PATH"], "HOME": str(folder), "LC_ALL": "C", "PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0",
              "PERL_HASH_SEED": "0"}
     told = subprocess.run([*DHAT, "--dhat-out-file=/dev/null", "env", "-0"], env=plain, capture_output=True, check=True, timeout=TIMEOUT)

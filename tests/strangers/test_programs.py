@@ -31,7 +31,7 @@ def record(started, guest, folder, trace, *options):
 
 
 def counts_of(events):
-    """The recording's numbers in the same form."""
+    """The recording's numbers by process, in the form of the counter's."""
     found = collections.defaultdict(lambda: [0] * 5)
     for event in events:
         row = found[event["tgid"]]

@@ -13,14 +13,14 @@ from variants import VARIANTS
 
 pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 STANDING = 54321
-# The counter's last one may be that of any of its functions.
+# Functions of counter.c: gdb's frames up to the last of them are not the program's.
 COUNTED = ("say_and_wait", "allocated", "reallocated", "malloc", "calloc", "realloc", "reallocarray", "posix_memalign")
-# One of each way to find a caller's frame and the calls that were inlined into it.
+# One build for each way to find callers' frames and inlined calls.
 BUILDS = ("gcc-O0", "gcc-O2", "gcc-O3", "clang-O2", "gcc-frame-pointers", "cet", "gcc-lto", "static-pie", "lld", "mold",
           "debuglink", "dwarf-4", "c++-gcc-O2", "c++-lld", "rust-debug", "rust-release", "rust-mold")
-# Guests that stand within such an allocation of one thread's: far from their start, in calls of many kinds.
+# Guests that pause in an allocation with this number: far from their start, and in calls of many kinds.
 PAUSES = {"python3": 9000, "php": 8000, "sqlite3": 5000, "jq": 5000, "gawk": 3000, "lua": 2500, "git": 100}
-# Frames that gdb infers of calls that left nothing on the stack are no frames.
+# gdb also infers frames of tail calls, which are not on the stack: they are left out.
 WALK = """python
 thread = [t for t in gdb.selected_inferior().threads() if t.ptid[1] == {tid}][0]
 thread.switch()
@@ -54,7 +54,7 @@ def allocations(trace, folder):
 
 
 def names(frames):
-    """Names of the program's own functions, from the innermost one that made both the allocation and the wait."""
+    """Names of the program's own functions, from the innermost one that called both the allocation and the wait."""
     found = (re.search(r"\b(stand_\w+|main)\b", re.sub("<.*", "", name)) for _, name in frames)
     found = [name.group(1) for name in found if name]
     return found[found.index("stand_inner"):]
@@ -68,7 +68,7 @@ def callers(frames):
 
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v.name in BUILDS], ids=lambda v: v.name)
 def test_inlined_and_called(started, tmp_path, variant):
-    """With sampling: so large a block is skipped once in a million."""
+    """With sampling: the chance that so large a block is skipped is one in a million."""
     trace = tmp_path / "t.alys"
     program = started.program(str(variants.build(variant)), "100", "stand", env=variant.env).wait_ready()
     tracer = started.tracer("-p", program.pid, "-o", trace, "-s", "bytes:4096").recording()

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from builds import HERE, PLACE, made
 
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
-# Whatever a row of the table says, its program is the one that is known.
+# Options of every build, whatever a row of the table says.
 ALWAYS = f"-g -fno-builtin -D_GNU_SOURCE -I{HERE} -I{HERE.parent / 'prog'}"
-# Debian's, not one that a user's own tools put before it.
+# Debian's compiler, not one that a user has put first in PATH.
 RUSTC = "/usr/bin/rustc --edition 2021 -g"
 
 
@@ -25,7 +25,7 @@ class Variant:
     after: list = field(default_factory=list)  # commands; {out} is the program
     env: dict = field(default_factory=dict)
     named: bool = True  # functions have names
-    bare: bool = False  # the C library has no unwind tables: who called strdup cannot be known
+    bare: bool = False  # the C library has no unwind tables: the caller of strdup is unknown
 
     def commands(self, out):
         if self.source.endswith(".rs"):
@@ -57,7 +57,7 @@ DEBUGLINK = ["objcopy --only-keep-debug {out} {out}.debug", "strip --strip-all {
 LLD = "clang-14 -O2 -fPIE", "-pie -fuse-ld=lld"
 
 VARIANTS = [
-    # Optimization and what it leaves of frames.
+    # Optimization, and how it changes frames.
     *(c(f"gcc{level}", f"gcc {level}") for level in ("-O0", "-O1", "-O2", "-O3", "-Os")),
     *(c(f"clang{level}", f"clang-14 {level}") for level in ("-O0", "-O1", "-O2", "-O3")),
     c("gcc-frame-pointers", "gcc -O2 -fno-omit-frame-pointer"),
@@ -68,7 +68,7 @@ VARIANTS = [
     c("gcc-lto", "gcc -O2 -flto"),
     c("clang-lto", "clang-14 -O2 -flto", "-fuse-ld=lld"),
     c("sanitized-stack", "gcc -O2 -fstack-protector-all -fstack-clash-protection -D_FORTIFY_SOURCE=2"),
-    # What is linked in, and where it lies.
+    # Static or dynamic linking, and where code is placed.
     c("static", link="-static"),
     c("static-pie", "gcc -O2 -fPIE", "-static-pie"),
     c("no-pie", "gcc -O2 -fno-pie", "-no-pie"),
@@ -86,19 +86,19 @@ VARIANTS = [
       for layout in ("separate-code", "noseparate-code", "separate-loadable-segments")),
     *(c(f"mold-{layout}", "gcc -O2", f"-fuse-ld=mold -Wl,-z,{layout}") for layout in ("separate-code", "noseparate-code")),
     c("bfd-relr", link="-Wl,-z,pack-relative-relocs"),
-    # Its dynamic programs with such relocations are refused by glibc 2.36, as are mold's.
+    # glibc 2.36 refuses dynamic programs of lld and mold with such relocations.
     c("lld-relr", LLD[0], "-static-pie -fuse-ld=lld -Wl,--pack-dyn-relocs=relr"),
     c("lld-icf", LLD[0] + " -ffunction-sections", f"{LLD[1]} -Wl,--icf=all -Wl,--gc-sections"),
     c("no-plt", "gcc -O2 -fno-plt", "-Wl,-z,now"),
     c("lazy", link="-Wl,-z,lazy,-z,norelro"),
-    # Where names and lines are.
+    # Where symbols and line numbers are stored.
     c("stripped", link="-s", named=False),
     c("split-dwarf", "gcc -O2 -gsplit-dwarf"),
     c("debuglink", after=DEBUGLINK),
     c("compressed-debug", "gcc -O2 -gz"),
     c("dwarf-4", "gcc -O2 -gdwarf-4"),
     c("no-debug", "gcc -O2 -g0", after=["strip --strip-debug {out}"]),
-    # Other allocators before the C library's.
+    # Other allocators, preloaded in place of the C library's.
     c("jemalloc", env=preloaded("libjemalloc.so.2")),
     c("tcmalloc", env=preloaded("libtcmalloc_minimal.so.4")),
     c("mimalloc", env=preloaded("libmimalloc.so.2.0")),

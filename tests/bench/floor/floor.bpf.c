@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Programs that do nothing: what is left of a tracer's cost when all its work is taken away. */
+/* Empty programs: they show the cost of the probes alone, without a tracer's work. */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 

@@ -1,6 +1,6 @@
 /*
- * Attaches empty programs to the very sites that alys-bpf would probe: `floor PID`, or where it
- * samples refills `floor PID refill`, or for all processes and calls that it samples `floor PID all`.
+ * Attaches empty programs to the sites that alys-bpf would probe: `floor PID`; at the sites of refills
+ * `floor PID refill`; for all processes, as when calls are sampled, `floor PID all`.
  * Prints "ready", holds them until stdin ends. Needs a kernel with uprobe.session.
  */
 #include <fcntl.h>
@@ -23,7 +23,7 @@ struct floor {
 	struct floor_bpf *skel;
 	uint32_t tgid; /* 0 = all */
 	bool refill;
-	bool sampled; /* hardly any return is waited for */
+	bool sampled; /* returns are skipped, as for nearly all calls when sampling */
 };
 
 static void add_calls(const struct site_list *l, struct batch *session, struct batch *entry)

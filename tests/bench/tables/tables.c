@@ -1,6 +1,6 @@
 /*
- * How fast .eh_frame becomes rows: `tables REPETITIONS FILE...`. Prints for each file: its name, bytes of .eh_frame,
- * rows, bytes the table takes, and the median of milliseconds it took.
+ * How fast .eh_frame is compiled to rows: `tables REPETITIONS FILE...`. Prints for each file: its name, bytes of .eh_frame,
+ * rows, bytes of the table, and the median time in milliseconds.
  */
 #include <fcntl.h>
 #include <stdio.h>
