@@ -7,7 +7,7 @@ import re
 
 from conftest import alys
 
-# Six of a hundred thousand correct estimates are more than four standard errors off; callers repeat, as twice is no accident.
+# In standard errors. By chance six of a hundred thousand correct estimates are further off, so tests repeat such a recording.
 FAR = 4
 # With fewer expected samples, errors are not normally distributed.
 FEW = 40
