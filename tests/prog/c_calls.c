@@ -3,7 +3,7 @@
  * Functions that count their own calls: recursion, threads, tail calls, an inlined copy, a loop back to a function's first
  * instruction, a forked child, and a second program run by exec. Prints a line of JSON for each program.
  *
- *   c_calls [again | turns N]: the second program; or N calls of grow at each byte on stdin
+ *   c_calls [again | turns N]: again: the second program; turns: N calls of grow for each byte on stdin
  */
 #include <pthread.h>
 #include <setjmp.h>

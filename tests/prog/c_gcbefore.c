@@ -2,7 +2,7 @@
 /*
  * libgc: a known number of objects from before the recording, some of which are dropped during it, and a few objects
  * allocated during it and kept. Of those from before, half have GC_size 64, half 128. c_gcbefore OBJECTS DROPPED
- * [COLLECTIONS [fork]]; with fork, a child then does the same with the objects that it inherited.
+ * [COLLECTIONS [fork]]; with fork, a child makes the same collections with the objects that it inherited.
  */
 #define GC_NO_THREAD_REDIRECTS
 #include <gc.h>
@@ -14,7 +14,7 @@
 #define KEPT 5000
 #define NEWER 100
 
-/* Roots. */
+/* Roots of the collector. */
 static void *volatile before[KEPT], *volatile after[NEWER];
 
 SITE void *site_after(size_t n) { return ALLOC((GC_malloc)(n), n); }

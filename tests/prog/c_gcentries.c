@@ -18,7 +18,7 @@
 #define ROUNDS 100
 #define MANY (1 << 20)
 
-/* Not in the collector's heap, but a root. */
+/* An array in an uncollectable block, which is a root. */
 static void **kept;
 static size_t kept_cnt;
 static GC_descr descr;

@@ -14,7 +14,7 @@
 #define SLOTS 2000
 #define LINKS (1 << 20)
 
-/* Roots. */
+/* Roots of the collector. */
 static void *volatile kept[SLOTS];
 
 struct link {
@@ -63,7 +63,7 @@ static void on_final(void *obj, void *data)
 	finalized++;
 }
 
-/* Freed by hand: the link must not outlive the object. */
+/* Frees an object explicitly, after its link: a link must not outlive its object. */
 static void give_back(void)
 {
 	struct link *l = &links[links_cnt];

@@ -4,7 +4,7 @@
  * "NAME ADDRESS" lines, then "ready"; then "alive" for each line on stdin, "end" when stdin ends. With "busy" a thread
  * spins; the answer to a line "gap" is the longest time in microseconds that it did not run since the last answer.
  *
- *   top (global) -> table -> leaf[0], leaf[1] (through its inside), ring -> ring2 -> ring
+ *   top (global) -> table -> leaf[0], leaf[1] (by an interior pointer), ring -> ring2 -> ring
  *   hidden (uncollectable) -> kept;  lost: no references to it;  plain (pointer-free) contains kept's address, but is not scanned
  *   root_chain -> OBJECTS objects of 32 and 64 bytes, each holding the next and the one after it, down to chain0
  */
@@ -31,7 +31,7 @@ struct ring {
 
 static struct table *top;
 static void **volatile root_chain;
-static volatile unsigned long gap_us; /* the longest time that spin() was not run */
+static volatile unsigned long gap_us; /* the longest time in which spin() did not run */
 
 static void say(const char *name, void *p)
 {

@@ -6,7 +6,7 @@
  * empty. Prints malloc's own statistics, and does each further step when told to.
  *
  *   c_malloc [SEED] [THREADS]: prints a line of JSON | 'n': frees and allocates, prints the next | 't': trims, prints the next
- *   | 'b': breaks its heap | 'c': churns until its input ends
+ *   | 'b': corrupts its heap | 'c': allocates and frees until its input ends
  */
 #include <malloc.h>
 #include <pthread.h>

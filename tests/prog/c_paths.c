@@ -1,5 +1,5 @@
 /*
- * Unlimited call stacks, to test limits: each block is allocated on another path of 24 calls, and kept.
+ * More call stacks than any limit allows: each block is allocated on another path of 24 calls, and kept.
  * c_paths SECONDS [MS] | prints "ready", waits for a byte, works until another byte comes or SECONDS have passed, with
  * a pause of MS after each 1024 blocks, prints how many, waits for the end of stdin
  */

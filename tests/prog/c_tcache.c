@@ -2,7 +2,7 @@
 /* libs: -lpthread */
 /*
  * Threads and a forked child call glibc's allocator in random order and sizes, served from the thread cache or not.
- * `c_tcache late|early`: the main thread also sets the cache's counts to zero itself, so that malloc no longer returns the
+ * `c_tcache late|early`: instead, the main thread itself sets the cache's counts to zero, so that malloc no longer returns the
  * cached blocks: after (late) or before (early) enough calls for the counts to be trusted. Prints its truth.
  */
 #include <pthread.h>
