@@ -54,7 +54,7 @@ def drive(tmp_path, url, script, **args):
 
 
 READY = "await page.waitForFunction(() => document.documentElement.dataset.shown);\n"
-# Lets the page show what was asked of it: it does so once per frame.
+# Waits a frame: the page draws once per frame.
 HELPERS = """
 const settle = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 const text = (at) => page.locator(at).innerText();

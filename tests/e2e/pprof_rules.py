@@ -106,7 +106,7 @@ def check_parca(p):
         assert len(list(s.numbers(2))) == len(p.types)
         assert all(1 <= i <= len(p.locations) for i in s.numbers(1))
         assert all(label.one(1) and known(label, 1, 2, 4) for label in s.messages(3))
-    # A profile is of the time it says, in milliseconds; one with a duration is a difference, which is added up.
+    # A profile covers the time that it states, in milliseconds. One with a duration is a delta, and deltas are added up.
     assert p.time_ns > 0
 
 
@@ -117,12 +117,12 @@ def check_pyroscope(p):
     assert all(len(list(s.numbers(1))) <= 1000 and len(s.messages(3)) <= 100 for s in p.samples)
     assert all(len(s.encode()) <= 65535 for s in p.strings)
     assert not [t for t, _ in p.types if "-" in t]
-    # Sample types of a heap, from which the names of its series are made.
+    # Sample types of a heap; the names of its series are made from them.
     assert p.types == [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("inuse_space", "bytes")]
     assert p.period_type == [("space", "bytes")] and p.period > 0
-    # Values below zero are thrown away.
+    # Negative values are dropped.
     assert all(min(s.numbers(2)) >= 0 for s in p.samples)
-    # String labels become series: those of a process are the same on all samples.
+    # String labels become series, so all samples of a process have the same ones.
     labels = {tuple((label.one(1), label.one(2)) for label in s.messages(3) if label.one(2)) for s in p.samples}
     assert len(labels - {()}) <= 1, labels
 
@@ -153,7 +153,7 @@ def check_push(body):
     (one,) = body["series"]
     assert set(one) == {"labels", "samples"} and all(set(pair) == {"name", "value"} for pair in one["labels"])
     labels = check_labels([(pair["name"], pair["value"]) for pair in one["labels"]])
-    # Without it the server takes each alloc_* for a sum, and subtracts the one before.
+    # Without it the server takes each alloc_* for a cumulative value and subtracts the previous one.
     assert labels["__name__"] == "memory" and labels["__delta__"] == "false"
     ((key, raw),) = one["samples"][0].items()
     assert key == "rawProfile" and len(one["samples"]) == 1

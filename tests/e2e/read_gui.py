@@ -23,7 +23,7 @@ def texts(node, depth=30):
         return
     node.clear_cache()  # It fills while we look.
     yield f"{node.get_role_name()}: {node.get_name()}"
-    # A table can have as many cells as a recording has stacks.
+    # A table may have a cell for each stack of a recording.
     for i in range(min(node.get_child_count(), 100)):
         yield from texts(node.get_child_at_index(i), depth - 1)
 

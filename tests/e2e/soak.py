@@ -31,7 +31,7 @@ ROUND = 10          # seconds
 NEWBORN = 1000      # in a second of each round
 PATIENCE = 120      # seconds in which whatever does not hang has answered, however loaded the machine
 WARM_UP = 0.25      # of the rounds: pools fill, names are read
-# What a process may have grown by from its first fifth after that to its last one, however long it runs.
+# How much a process may grow between the first and the last fifth of the run, however long that is.
 MEMORY_GROWTH = 5 << 20
 FILES_GROWTH = 5
 RESTARTS = 5

@@ -55,7 +55,7 @@ def slow_to_load(folder, ms):
 
 WAYS = {
     **{f"slow-{ms}": lambda tmp, ms=ms: ["env", f"LD_PRELOAD={TCMALLOC} {slow_to_load(tmp, ms)}", SHORT] for ms in (30, 100, 300)},
-    # Its collector's layout is proven beside the recording: that is waited for, too.
+    # The collector's layout is proven while the recording runs; the program waits for that, too.
     **{f"slow-libgc-{ms}": lambda tmp, ms=ms: ["env", f"LD_PRELOAD={slow_to_load(tmp, ms)}", PROGS / "c_short_gc"] for ms in (80, 120, 200)},
     "preloaded": lambda tmp: ["env", f"LD_PRELOAD={JEMALLOC}", SHORT],
     "chroot": lambda tmp: ["chroot", root_of_its_own(tmp / "root"), SHORT],

@@ -13,7 +13,7 @@ from conftest import ALYS, PROGS, STRAIGHT, TIMEOUT, alys
 from web_driver import build
 
 MIB = 1 << 20
-# As user/output/replay/allowance.h and README.md have it, and what the program is itself.
+# The limits of user/output/replay/allowance.h, plus the program's own size.
 STATED = lambda size: 256 * MIB + 512 * size
 OWN = 32 * MIB
 READERS = {
@@ -25,7 +25,7 @@ READERS = {
     "diff": ["diff", "{trace}", "{trace}"],
     **{name: ["convert", "-f", name, "{trace}", "{out}"] for name in ("json", "html", "pprof", "flamegraph", "folded-stacks")},
 }
-# Smaller for kinds that take long to generate.
+# Smaller for kinds that are slow to generate.
 KINDS = {"stacks": 50000, "used-stacks": 50000, "events": 100000, "expanding": 50000, "expanding few": 1200,
          "rows": 298000, "heaps": 298000, "processes": 298000, "modules": 298000, "inlined": 298000, "texts": 298000}
 
@@ -59,7 +59,7 @@ def test_readers_keep_to_what_is_stated(bomb, reader, tmp_path):
     if status == 1:
         assert re.search(r"bomb\.alys.*(damaged or malicious|out of memory)|out of memory", said), said
         assert not (tmp_path / "out").exists()
-    # Nor is a disk filled by what is made of so little.
+    # So small a trace must not fill a disk either.
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 64 * MIB + 4096 * size
 
 

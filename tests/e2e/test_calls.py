@@ -53,7 +53,7 @@ def entered(tmp_path_factory):
     end = time.monotonic() + TIMEOUT
     while True:
         own, said = record(trace, "--force", "--follow", *patterns, program=[PROGS / "c_calls"])
-        # While a stranger's program runs under a translator, children are traced late, as it says: then once more.
+        # While another process runs under a translator, children are traced late, and a message says so. Then it is done again.
         if "links are no longer shared" not in said or time.monotonic() > end:
             return trace, own, said
 
@@ -131,7 +131,7 @@ def test_other_outputs(entered, tmp_path):
     assert dict(about["calls"])["grow"] == grown and "grow_inlined (1 copy)" in about["calls_note"]
     comments = pprof("-comments", convert(trace, "pprof", tmp_path / "t.pb.gz"))
     assert f"calls of grow: {grown}\n" in comments and "grow_inlined (1 copy)" in comments
-    # A part of a recording has bytes, but no counts.
+    # A time range of a recording has bytes, but no counts of calls.
     found, table = rows(trace, "--between", "0,3600", "--show", "alloc")
     assert found["grow"]["calls"] is None and any("over the whole recording" in note for note in table["notes"])
     # Tables of callers have none either.
@@ -158,7 +158,7 @@ def test_crystal(tmp_path, build):
     (own,), said = record(trace, *(word for name in names for word in ("--calls", name)), program=[PROGS / f"calls.{build}"])
     found = counted(trace)
     if build == "release":
-        # Not kept from being inlined: all of its copies are.
+        # It may be inlined, and all of its copies are.
         own["calls"].pop("Pile#small")
         assert '"Pile#small": all copies are inlined' in said
         assert [f["function"] for f in rows(trace)[1]["inlined"]] == ["small of any type"]
@@ -181,7 +181,7 @@ def test_rust(tmp_path, mangling):
     assert {name: n for name, n in found.items() if "drop_in_place" not in name} == own["calls"]
 
 
-# What stands at the beginning of a function: nothing that can be emulated, a landing pad, padding for patches, far calls.
+# First instructions of functions: none that can be emulated, a landing pad, padding for patches, far calls.
 @bpf
 @pytest.mark.parametrize("compiler", [
     "gcc -O0 -fcf-protection=full", "gcc -O2 -static -fpatchable-function-entry=5", "gcc -O2 -mcmodel=large -no-pie -fno-pie", "clang-14 -O1 -fno-inline"])
@@ -203,7 +203,7 @@ def test_a_library_loaded_while_recording(started, tmp_path):
     assert program.finish() == 0
     found = counted(tmp_path / "t.alys")
     assert found["site_main"] == sites["site_main"]["allocs"]
-    # The program runs on while the library is examined: calls may be missing, and so may their allocations.
+    # The program runs on while the library is examined, so early calls and their allocations may be missing.
     assert 0 <= found.get("site_plugin", 0) <= sites["site_plugin"]["allocs"]
 
 
@@ -213,7 +213,7 @@ def test_a_library_loaded_by_a_program_started_here(tmp_path):
     (own,), _ = record(trace, "--calls", "site_*", program=[PROGS / "c_dlopen"])
     truth, found = {name: site["allocs"] for name, site in own["sites"].items()}, counted(trace)
     assert found["site_main"] == truth["site_main"]
-    # It was stopped while the library was examined, unless the machine was too busy, which is said.
+    # It was stopped while the library was examined. If the machine was too busy for that, a message says so.
     if " not-held " not in alys("info", trace).stdout:
         assert found == truth
 
@@ -244,7 +244,7 @@ def test_counts_survive_the_end_of_the_tracer(started, tmp_path):
     tracer.kill()
     assert calls_so_far(trace) == 1000
     assert "functions have no names yet" in alys("report", "--by", "function", trace).stdout
-    # Its probes are gone (the fixture looks), and the program goes on.
+    # Its probes are gone (the fixture checks that), and the program goes on.
     program.go()
     assert program.truths()[0]["calls"]["grow"] == 2000
     assert program.finish() == 0

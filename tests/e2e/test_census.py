@@ -99,7 +99,7 @@ def test_what_lives_is_never_read_as_dead(started):
         lines.append(program.line())
     found, text = read(program, "\n".join(lines[:-1]) + "\n", "again", "200")
     assert found["wrong"] == 0 and found["readings"] == 200, text
-    # How many are of one cycle is for the scheduler to say; at least a tenth even when it has much to do.
+    # How many readings fall within one cycle depends on the scheduler: a tenth at least, even on a busy machine.
     assert found["objects"] == 3000 * (200 - found["torn"]) >= 3000 * 20, text
     assert found["cycles"] > 5, text
 
@@ -295,7 +295,7 @@ def test_accounts_add_up(started, command):
     assert answer["free_bytes"] == numbers["free"]
     assert answer["live_bytes"] + answer["slack_bytes"] + answer["free_bytes"] + answer["unmapped_bytes"] == answer["heap_bytes"]
     assert sum(r["live_bytes"] for r in answer["rows"]) == answer["live_bytes"] == answer["total"]["live_bytes"]
-    # It stands still, but pages that it does not use may be taken from it.
+    # It is stopped, but the kernel may reclaim pages that it does not use.
     assert resident(program) / 2 <= answer["rss_bytes"] <= before * 2
     text = alys(*command, "-p", program.pid).stdout
     assert "resident memory of the process" in text and "Under 1/4 live" in text
@@ -414,7 +414,7 @@ def test_process_dies_midway(started, after):
     program.proc.send_signal(signal.SIGKILL)
     program.proc.wait()
     out, err = running.communicate(timeout=TIMEOUT)
-    # Either it was quicker, or it says what happened.
+    # Either it was finished before, or it says what happened.
     assert running.returncode == 0 or (running.returncode == NOTHING and re.fullmatch(r"alys-bpf: .+\n", err)), (out, err)
 
 

@@ -277,7 +277,7 @@ def test_rude_clients(daemon):
         s.close()
     silent = [talk(d.socket) for _ in range(16)]
     time.sleep(0.5)
-    # Those that say nothing make room after a while.
+    # Idle connections are closed after a while.
     d.until(lambda: d.run("status").returncode == 0)
     assert d.status()["tracing"].startswith("off")
     for s in silent:
@@ -351,7 +351,7 @@ def test_worker_killed(started, daemon, tmp_path):
     """If the symbolization worker is killed, profiles have addresses and the daemon continues."""
     server = started.server()
     killed = 0
-    # A worker may have done its work before it is seen.
+    # A worker may have ended before it is looked for.
     for _ in range(10):
         d = daemon("-p", server.pid, "--sample", "bytes:4k")
         subprocess.run(["wrk", "-t1", "-c4", "-d1", server.url + "/"], stdout=subprocess.DEVNULL, check=True)
@@ -508,7 +508,7 @@ class Servers:
                        stdout=subprocess.DEVNULL, timeout=TIMEOUT)
         sql = "select count(*) from (select repeat('x', n % 500), n from generate_series(1, 200000) n order by 1) s"
         ask = ["psql", "-h", "127.0.0.1", "-p", port, "-U", "test", "-d", "postgres", "-c"]
-        # Its workers end with their connection: one that stays is asked for as well.
+        # Its workers end with their connections. Ask for one that stays, too.
         self.stays = [*ask, sql, "-c", "select pg_sleep(60)"]
         self.add("postgres", [*NOBODY, tools / "postgres", "-D", home / "data", "-p", port, "-k", home], [*ask, "select 1"],
                  [*ask, sql], cwd="/")

@@ -59,7 +59,7 @@ def test_many_profiles_do_not_hold_up_the_ring(started, daemon, tmp_path):
     time.sleep(0.5)
     d.ctl("rotate")
     d.until(lambda: d.status()["profiles"].startswith("6 written"))
-    # Names are known now. Both questions are there when it looks, and are answered one after the other.
+    # Names are known by now. Both requests are pending when the daemon looks, and are answered one after the other.
     first, second = talk(d.socket), talk(d.socket)
     collector = d.collector()
     os.kill(collector, signal.SIGSTOP)
@@ -244,7 +244,7 @@ def test_traces_are_rotated(started, daemon, tmp_path):
     d.end()
     files = list((tmp_path / "p").iterdir())
     assert 2 <= len(files) <= 3, files
-    # Three tenths of a second may be too short for the program, and the last file is shorter.
+    # Within 0.3 s the program may not have allocated, and the last file covers less.
     assert any(recorded > 10 for recorded in [told_by_file(path, may_be_short=True) for path in files])
     assert program.finish() == 0
 
@@ -259,11 +259,11 @@ def test_trace_of_many_short_lived(daemon, group, tmp_path):
     finally:
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()
-    # Of a locale that is nowhere, which glibc looks for at each start.
+    # A locale that does not exist, which glibc looks for at each start.
     subprocess.run(["sh", "-c", join + "n=0; while [ $n -lt 80 ]; do sleep 0.1; n=$((n+1)); done"], timeout=10 * TIMEOUT, check=True,
                    env={**os.environ, "LC_ALL": "xx_YY.UTF-8"})
     d.until(lambda: d.traced() == 0)
-    # Names have time then; when the daemon ends they have a second.
+    # Then there is time to resolve names; when the daemon ends there is a second.
     d.ctl("rotate")
     d.until(lambda: d.status()["profiles"].startswith("1 written"))
     d.end()
@@ -381,7 +381,7 @@ def starving():
         group.mkdir()
         knob = group / ("memory.limit_in_bytes" if (group / "memory.limit_in_bytes").exists() else "memory.max")
         knob.write_text("60000000")
-        # What may be swapped out does not run out.
+        # Without this, memory would be swapped out instead of running out.
         for name, value in (("memory.swap.max", "0"), ("memory.memsw.limit_in_bytes", "60000000")):
             if (group / name).exists():
                 (group / name).write_text(value)

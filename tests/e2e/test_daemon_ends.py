@@ -72,7 +72,7 @@ def test_ways_to_end_are_told_apart(started, daemon):
         target.proc.stdin.write(b"go\n")
         target.finish()
     d.until(lambda: ways(d) == dict.fromkeys(targets, 1))
-    # Nothing that is there now is left of them.
+    # Nothing that exists now belongs to them.
     d.until(lambda: d.status()["probes"].startswith("0 files, 0 places, 0 links;"))
     assert "examined so far" in d.status()["probes"] and d.traced() == 0
     d.end()

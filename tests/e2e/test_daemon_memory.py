@@ -208,13 +208,13 @@ def test_memory_is_bounded(started, daemon, group, tmp_path):
     blocks, then no new stacks. All of it is reported, and memory never exceeds the limit.
     """
     limit = 256
-    # At a pace that is not beyond what a reader can follow: what is lost then is no matter of memory.
+    # At a rate that the reader can follow: losses at a higher one say nothing about memory.
     hogs = [started_in(group, started, "c_paths", 5 * TIMEOUT, 20).wait_ready() for _ in range(2)]
     nursery = started_in(group, started, "c_soak", "nursery", 2000).wait_ready()
     d = daemon("--cgroup", group, "--sample", "bytes:16", "--max-memory", f"{limit}M", "--ring", "4M")
     for program in (*hogs, nursery):
         program.go()
-    # A crowded machine takes minutes for so many stacks and profiles.
+    # A busy machine takes minutes for so many stacks and profiles.
     end, full = time.monotonic() + 5 * TIMEOUT, 0
     with Peak(d) as peak:
         while time.monotonic() < end and not 0 < full < time.monotonic():
@@ -227,7 +227,7 @@ def test_memory_is_bounded(started, daemon, group, tmp_path):
         made = [int(program.line()) for program in hogs]
         for program, blocks in zip(hogs, made):
             live, lost = live_of(d, program.pid, tmp_path)
-            # What was made at the last and lowest of the rates rests on few samples; tests of the model are stricter.
+            # Few samples were taken at the last and lowest rate; the model's unit tests are stricter.
             least = 0.3 if lost < 0.3 else 0
             assert least * blocks < live < 3 * blocks, (blocks, live, lost, d.status())
     assert peak.most <= limit * MIB, (peak.most / MIB, d.status())

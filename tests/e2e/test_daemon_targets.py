@@ -19,7 +19,7 @@ from conftest import ALYS, NOBODY, PROGS, TIMEOUT, changed_text, law
 
 pytestmark = pytest.mark.bpf
 
-# Of c_libc and its like: sites that nothing but their own calls leads to.
+# Sites of c_libc and similar programs that only their own calls reach.
 PLAIN = ("site_malloc_kept", "site_malloc", "site_calloc", "site_memalign")
 
 
@@ -429,5 +429,5 @@ def test_losses_of_a_process_name_the_function(daemon, started):
     lost = re.compile(r"no-return-malloc@c_strange (\d+)")
     d.until(lambda: lost.search(d.status()["account"]))
     text = gzip.decompress(d.ctl("snapshot", target.pid)).decode(errors="replace")
-    # Of the process, and of all together; the last one may be the call that the process is in.
+    # Counts of the process, and of all together. The process may be in its last call.
     assert len(lost.findall(text)) == 2 and {int(n) for n in lost.findall(text)} <= {499, 500}, text

@@ -39,7 +39,7 @@ def test_the_list_has_the_size_that_the_kernel_says(growing, served):
     number, unit = re.fullmatch(r"([\d.]+) ([KM]iB)", text).groups()
     said = float(number) * {"KiB": 1, "MiB": 1024}[unit]
     now = int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{target.pid}/status").read_text())[1])
-    # It only grows, and what is shown is a few seconds old.
+    # The heap only grows, and the view is a few seconds old.
     assert 500 < said <= now * 1.1, (said, now)
     assert re.fullmatch(r"\d+ (s|min)", cell("counted for"))
 
@@ -58,7 +58,7 @@ def test_go_tool_pprof_of_a_running_program(growing, served):
     assert before["site_churn"] > 10 * before["site_grow_fast"] > 0
     window = functions(f"{allocs}&seconds=2", "alloc_space")
     after = functions(allocs, "alloc_space")
-    # Between the two, and no more than that.
+    # It lies between the two.
     assert 0 < window["site_churn"] <= (after["site_churn"] - before["site_churn"]) * 1.001
     assert target.proc.poll() is None
 

@@ -86,6 +86,6 @@ def test_transcript(traces, page, command, said):
     assert done.returncode == 0, done.stderr
     out = [line for line in done.stdout.splitlines() if line]
     assert form(out[0]) == form(said[0]), command
-    # How many lines there are of a server depends on its load.
+    # The number of lines for a server depends on its load.
     if "[...]" not in said and "server.alys" not in command:
         assert len(out) == len(said), done.stdout

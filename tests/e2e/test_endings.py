@@ -42,5 +42,5 @@ def test_many_ends_are_counted(tmp_path):
     assert done.returncode == 0, done.stderr
     text = alys("info", tmp_path / "t.alys").stdout
     assert len(re.findall(r"^ended +\d+ \w+: exit, status 0, at ", text, re.M)) == 16, text
-    # The shell itself comes on top.
+    # Plus the shell itself.
     assert re.search(r"^ +and 28 processes more: 25 exit, 3 abort$", text, re.M), text

@@ -103,7 +103,7 @@ def test_heaptrack_folds_the_same_stacks(sink, tmp_path):
     run("heaptrack_print", "-f", sink / "shop.heaptrack.zst", "-F", out, "--flamegraph-cost-type", "leaked")
     lines = dict(line.rsplit(" ", 1) for line in out.read_text().splitlines())
     assert sum(int(v) for v in lines.values()) == 4224
-    # This view of heaptrack's puts inlined functions before those that they are in.
+    # This view of heaptrack lists inlined functions before their callers.
     stack = next(stack for stack, value in lines.items() if value == "4096")
     assert [re.sub(r" \(\S+\)$", "", f) for f in stack.split(";")[:3]] == ["main", "Cart::add(Item const&)", "Cart::checkout()"]
 
@@ -153,7 +153,7 @@ def test_json_keeps_its_schema(sink, tmp_path):
     schema = ROOT / "user/output/sink/json.schema.json"
     names = [f"{n}.{ext}" for n in ["fleet", *ALL, "shop-once", "fleet-once"] for ext in ("json", "jsonl")]
     run("node", ROOT / "tests/e2e/browser/schema.mjs", modules(), schema, *(sink / n for n in names))
-    # A check that cannot fail is none.
+    # The check itself must be able to fail.
     for spoiled in ({"kind": "alloc"}, {"kind": "stack", "id": 1}, {**lines_of(sink / "shop.jsonl")[0], "prev_addr": 1}):
         bad = tmp_path / "bad.jsonl"
         bad.write_text(json.dumps(spoiled) + "\n")

@@ -190,7 +190,7 @@ def test_svg_search_from_the_address(tmp_path):
     root = browse(SINK / "shop.svg", "#s=cart%3A%3A(add%7Ccheckout)", tmp_path=tmp_path)
     hits = {name for name, (classes, _, _) in frames(root).items() if "hit" in classes}
     assert hits == {"Cart::add(Item const&)", "Cart::checkout()"}
-    # One frame lies within the other: the share counts both once.
+    # One frame lies within the other, so the share counts both once.
     assert by_id(root, "matched").text == f"matched {100 * 4192 / 5320:.2f} % in 2 frames"
 
 

@@ -56,7 +56,7 @@ def test_frees_under_preloaded_allocators(started, tmp_path, library):
     env = {"LD_PRELOAD": LIBRARIES + library} if library else None
     record(started, tmp_path, PROGS / "c_caches", env=env)
     text = info(tmp_path)
-    # What pthread_create takes comes on top.
+    # Plus what pthread_create allocates.
     assert 30000 <= counted(text, "recorded-alloc") < 30200
     assert 30000 <= counted(text, "recorded-free") <= counted(text, "recorded-alloc")
     assert "frees of blocks" not in text, text

@@ -93,7 +93,7 @@ def table(text):
 def test_documented_graph(programs, variant, freeze):
     program, where, types = crystal(programs, variant, FOOS="10")
     graph = ask("graph", "-p", program.pid, "--type", "C", "--type-ids", types, "--fields", FIELDS, *freeze)
-    # The build with names of fields knows one more than MemProf did.
+    # The build with field names finds one more than MemProf did.
     assert numbered(graph).replace("@buffer", "@(field 16)") == numbered(DOCUMENTED)
     assert [int(a, 16) for a in re.findall(r"^  (0x[0-9a-f]+)\[.* C\"\]$", graph, re.M)] == where["C"]
     assert f'0x{where["A"][0]:x}["0x{where["A"][0]:x} A"] --@bs,3-->' in graph
@@ -118,7 +118,7 @@ def test_threads_that_run_and_collect(programs):
         graph = ask(*args, "--type", "C")
         assert numbered(graph).replace("@buffer", "@(field 16)") == numbered(DOCUMENTED)
         foos = table(ask(*args, "--show", "counts"))["Foo"]
-        # Words on the stacks of those that ran hold garbage, too, which there is far more of.
+        # Stale words on the stacks of threads that ran keep garbage alive, too, and there is far more garbage.
         assert 2000 <= foos <= (2100 if freeze else 5000)
     assert obey(program, "go on") == "done"
 
@@ -193,7 +193,7 @@ def test_marker_threads_are_no_roots(programs, tmp_path, name, verb, freeze):
     else:
         way = ("graph", "-p", program.pid, *freeze)
         text = alys(*way, "--show", "counts").stderr
-    # What the program's own stacks still hold of the tree by chance are a few; the markers' hold two hundred.
+    # Stale words on the program's own stacks hold a few nodes of the tree; the marker threads' stacks hold two hundred.
     assert int(re.search(r"([\d,]+) live objects", text)[1].replace(",", "")) <= 20, text
     path = json.loads(ask(*way, "--object", said["held"], "--paths", "-f", "json"))["paths"][0]
     assert path["root"]["name"].startswith(f"stack of thread {said['named']} at "), path
@@ -262,7 +262,7 @@ def test_reached_is_what_the_collector_marks(programs):
     args = ("graph", "-p", program.pid, "--type-ids", types, "--freeze", "--show", "counts")
     reached, marked = table(ask(*args)), table(ask(*args, "--live", "marked"))
     differ = {t: (reached.get(t, 0), marked.get(t, 0)) for t in {*reached, *marked} if reached.get(t) != marked.get(t)}
-    # Strings that it made since, to say "done".
+    # Strings that it has made since, to print "done".
     assert sum(abs(r - m) for r, m in differ.values()) <= 8, differ
 
 
@@ -347,7 +347,7 @@ def test_tracer_is_ended_while_target_is_frozen(programs, how):
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         frozen = until(lambda: "t" in states(program.pid) or tracer.poll() is not None, 20) and tracer.poll() is None
         tracer.send_signal(how)
-        # A tracer that is itself stopped is ended by its guard.
+        # A tracer that is stopped itself is killed by its guard.
         assert until(lambda: "t" not in states(program.pid), 20), "still frozen"
         caught += frozen
         assert obey(program, "x") == "alive"
@@ -363,7 +363,7 @@ def test_frozen_time_is_told_and_short(programs):
     program = programs("c_graph", "200000", "busy")
     top = told(program)["top"][0]
     seen = []
-    # What the program itself sees of it is no more; but for a processor it waits now and then, too.
+    # The program itself sees no longer pause, except that it waits for a processor now and then.
     while len(seen) < 10 and (not seen or min(seen) >= 500):
         obey(program, "gap")
         done = alys("graph", "-p", program.pid, "--freeze", "--object", hex(top))
@@ -445,7 +445,7 @@ def test_no_such_type(programs):
     assert f"no type Foox in process {program.pid}; nearest: Foo" in done.stderr
     done = alys("graph", "-p", program.pid, "--type", "Foo")
     assert done.returncode == 3 and "--type-ids FILE" in done.stderr
-    # The compiler knows it, but there is none.
+    # The compiler knows the type, but no object has it.
     done = alys("graph", "-p", program.pid, "--type", "Late", "--type-ids", types)
     assert done.returncode == 0 and done.stdout == "graph LR\n"
     assert f"no object of type Late lives in process {program.pid}" in done.stderr

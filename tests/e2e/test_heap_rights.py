@@ -126,7 +126,7 @@ def test_who_reads_for_a_recording_has_no_rights(started, tmp_path, monkeypatch,
         assert wait_for(lambda: all(map(is_confined, readers)))
         for pid in readers:
             has_no_rights(pid)
-            # Neither probes, which would stay as long as it does, nor anybody's output.
+            # It holds neither probes, which would stay as long as it does, nor anybody's output.
             held = [os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir()]
             assert not [h for h in held if "bpf" in h or "pts" in h or "perf" in h], held
     finally:
@@ -178,7 +178,7 @@ def test_where_processes_are_hidden(crystal, how, args):
     assert done.returncode == 0 and done.stdout, done.stderr
 
 
-# The program says "end" when its heap is there, and lives while its input is open.
+# The program prints "end" when its heap is complete, and runs until its input is closed.
 IN_A_NAMESPACE = """
 mkfifo in out
 "$2" <in >out & exec 8>in 9<out

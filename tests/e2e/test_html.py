@@ -251,7 +251,7 @@ def test_search_marks_and_filters(pages, tmp_path):
     return out;
     """)
     assert seen["focus"] == "search"
-    # One of the two is in the other: what they weigh counts once.
+    # One of the two is in the other, so their bytes count once.
     assert seen["cart"][0] == "97.0 % in 2 functions"
     assert set(seen["cart"][1]) == {"Cart::add(Item const&)", "Cart::checkout()"}
     assert seen["bad"][0] == "not a regular expression"
@@ -557,7 +557,7 @@ def test_fifty_thousand_stacks_are_on_screen(pages, tmp_path):
     return out;
     """, shot=str(tmp_path / "big.png"))
     assert int(re.search(r"\d+,\d+", seen["stacks"]).group().replace(",", "")) > 45000
-    # How fast it is depends on the machine, and `make bench` says it: here it must only get there.
+    # Speed depends on the machine, and `make bench` measures it. Here it must only finish.
     assert max(seen["shown"], seen["metric"], seen["search"], seen["brush"], seen["invert"]) < 60000, seen
     assert (tmp_path / "big.png").stat().st_size > 20000
 

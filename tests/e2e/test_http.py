@@ -61,7 +61,7 @@ def test_go_tool_pprof_fetches_a_window(own, later):
     begun = time.monotonic()
     top = pprof("-top", "-sample_index=alloc_space", "-seconds", "2", f"{server.url}/debug/pprof/allocs?pid=4242")
     assert 1.9 < time.monotonic() - begun < 10
-    # 1000 bytes each 50 ms, and nothing of what was before.
+    # 1000 bytes every 50 ms, and nothing from before.
     assert "Cart.add" not in top
     total = float(re.search(r"of ([0-9.]+)kB total", top).group(1))
     assert 20 < total < 60
@@ -115,7 +115,7 @@ def test_scrapers_find_what_they_want(own):
     first, later = (pprof_rules.check_answer(get(f"{server.url}/debug/pprof/allocs?pid=4242")) for _ in range(2))
     window = pprof_rules.check_answer(get(f"{server.url}/debug/pprof/allocs?pid=4242&seconds=1&seconds=1"))
     last = pprof_rules.check_answer(get(f"{server.url}/debug/pprof/allocs?pid=4242"))
-    # Whole ones have a date of their own and no duration; from one to the next Alloy subtracts what was allocated.
+    # Whole profiles have a date and no duration; Alloy subtracts the allocations of the previous one.
     assert len({p.time_ns for p in (first, later, last)}) == 3 and not first.duration_ns and not last.duration_ns
     for name in ("alloc_objects", "alloc_space"):
         before, after = first.values(name), last.values(name)
@@ -147,7 +147,7 @@ def test_profiles_are_those_of_a_go_program(go_program, own):
             p = pprof_rules.Profile(answer.read())
         pprof_rules.check_parca(p)
         assert begun - 10 < p.time_ns / 1e9 < time.time() + 10 and p.total("alloc_space") > 0
-        # Without a word the last type is shown first; a difference has lost the word in this version of Go.
+        # Without -sample_index the last type is shown first; in this version of Go, a difference has lost its default type.
         first = None if "seconds" in url else p.default_type or p.types[-1][0]
         return p.types, first, p.period_type, p.duration_ns > 10**9, p.duration_ns == 0
 

@@ -19,7 +19,7 @@ from conftest import pprof
 from web_driver import TIMEOUT, Answer, get, own_servers, wait_for
 
 NOBODY, ATTACKER = 65534, 65533
-# Of the innocent: far more than an answer takes on a busy machine, far less than any client's patience with the idle (10 s).
+# For other clients: far more than an answer takes on a busy machine, far less than the limit for idle connections (10 s).
 SOON = 5
 root = pytest.mark.skipif(os.geteuid() != 0, reason="other users are played by root")
 
@@ -128,7 +128,7 @@ def test_an_innocent_client_beside(served, what):
             assert time.monotonic() - begun < SOON, path
         assert ask(server, "/debug/pprof/heap?pid=4242&seconds=1").status == 200
         assert ask(server, "/debug/pprof/heap?pid=4242").status == 200
-    # The attacker's own health, too.
+    # The attacker itself still gets /-/healthy.
     with As(ATTACKER):
         assert ask(server, "/-/healthy", timeout=SOON).status == 200
     close(held)

@@ -166,7 +166,7 @@ def prometheus_scrapes(address, pid, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     queries = [line for line in indented(section(PAGE, "Prometheus")) if not line.startswith("sudo ")]
     assert len(queries) == 2
-    # Only the address and the waiting differ from the page.
+    # Only the addresses and intervals differ from the page.
     config.write_text(text.replace("localhost:6060", address).replace("15s", "1s"))
     with socket.create_server(("127.0.0.1", 0)) as s:
         port = s.getsockname()[1]

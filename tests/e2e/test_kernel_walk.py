@@ -30,7 +30,7 @@ int main(void)
 }
 """
 
-# Nothing below it: its frame pointer is 0, as the ABI wants it.
+# The outermost frame: its frame pointer is 0, as the ABI demands.
 START = """
 __asm__(".globl _start\\n.type _start,@function\\n_start: .cfi_startproc\\n.cfi_undefined rip\\n"
         "xor %ebp, %ebp\\nand $-16, %rsp\\ncall begin\\nhlt\\n.cfi_endproc\\n.size _start,.-_start\\n");

@@ -55,7 +55,7 @@ LAYOUTS = [
     ("bfd", "-Wl,-z,separate-code"), ("bfd", "-Wl,-z,noseparate-code"), ("gold", ""),
     ("lld", ""), ("lld", "-Wl,-z,separate-code"), ("lld", "-Wl,-z,separate-loadable-segments"), ("lld", "-Wl,--no-rosegment"),
     ("mold", ""), ("mold", "-Wl,-z,separate-code"), ("mold", "-Wl,-z,separate-loadable-segments"),
-    # A first address that is not zero, as prelink leaves it; programs at a fixed place.
+    # First addresses other than zero, as after prelink, and programs at fixed addresses.
     ("bfd", "-Wl,-Ttext-segment=0x3a0000"), ("gold", "-Wl,-Ttext=0x3a0000"), ("lld", "-Wl,--image-base=0x3a0000"),
     ("bfd", "-no-pie"), ("gold", "-no-pie"), ("lld", "-no-pie"), ("mold", "-no-pie"), ("mold", "-no-pie -Wl,--image-base=0x7a0000"),
     # Packed relocations. The loader of glibc 2.36 takes them only with a mark that lld 14 and mold 1.10 do not set.
@@ -73,7 +73,7 @@ def build(folder, name, source, linker, flags, library=False, extra=()):
     path.write_text(source)
     flags = [f for f in flags.split() if not library or f not in ("-no-pie", "-static", "-static-pie")]
     shape = ["-shared", "-fPIC"] if library else [] if {"-no-pie", "-static", "-static-pie"} & set(flags) else ["-pie"]
-    # -fomit-frame-pointer: wrong unwind rows shall not be made up for.
+    # -fomit-frame-pointer, so that frame pointers do not hide wrong unwind rows.
     command = ["gcc", "-O2", "-g", "-fPIE", "-fomit-frame-pointer", "-w", f"-DCALLS={CALLS}", *shape, "-o", out, path, *extra,
                "-Wl,--build-id=sha1", *LINKERS[linker], *flags]
     subprocess.run([str(c) for c in command], check=True)
@@ -156,5 +156,5 @@ def test_traces_from_before(tmp_path):
     done = alys("convert", "-f", "folded-stacks", "--value", "alloc_objects", "--symbolize", golden / "program",
                 golden / "before.alys", "-")
     assert done.returncode == 0, done.stderr
-    # The walk itself had gone astray there: what it did not reach is not in the trace.
+    # The walk went wrong there; the frames that it did not reach are not in the trace.
     assert done.stdout == "[no-table];site_leaf 10\n"

@@ -20,7 +20,7 @@ from conftest import (ALYS, PROGS, STRAIGHT, TIMEOUT, Tally, alys, bpftool, conv
 pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 
-# More of them find rarer things.
+# More runs find rarer errors.
 RUNS = int(os.environ.get("ALYS_LIVENESS_RUNS", 2))
 
 PROGRAMS = ["c_gclive", "alive.debug", "alive.release", "alive.staticgc", "alive.mt"]
@@ -39,7 +39,7 @@ def in_use(trace, tmp_path):
     return tally.sites, by_gc
 
 
-# What a recording adds of which a collection was missed.
+# What the message adds when a collection was missed.
 UNKNOWN = r"(?:; of what the last collection marked, .* not known to the recording)?"
 
 
@@ -159,7 +159,7 @@ def test_missed_collections_are_said(tmp_path, started):
     assert said.startswith("upper bound (") and said.endswith("collections missed)"), said
     sites, _ = in_use(trace, tmp_path)
     compare(truth, sites, False)
-    # Their places were given away again, which is how they are known to be gone.
+    # Their addresses were allocated again, by which they are known to be dead.
     assert int(re.search(r"reclaimed-unseen +(\d+)", alys("info", trace).stdout)[1]) > 0
     report = alys("report", trace)
     assert "in-use is an upper bound: not all that the garbage collector freed was seen: " in report.stdout
@@ -222,7 +222,7 @@ def test_samples(where, tmp_path):
     errors, parts = [], 0
     for run in range(RUNS * 3):
         trace = tmp_path / f"{run}.alys"
-        # A collection that was missed would be an error of another kind.
+        # A missed collection would cause another kind of error.
         truth = record(trace, "alive.debug", options=["-s", "bytes:4096", "--sample-at", where, "--stop-at-gc"])
         assert liveness_of(trace) is not None
         parts += int(re.search(r"marks-in-part +(\d+)", alys("info", trace).stdout).group(1))
@@ -233,7 +233,7 @@ def test_samples(where, tmp_path):
         errors.append((total["count"] - truth["sites"]["site_leaf"]["live"]) / error)
     # Most collections were asked about these objects only.
     assert parts > 0
-    # Right on average, though one may be off.
+    # Right on average; a single one may be off.
     assert abs(sum(errors) / len(errors)) < 3 / len(errors) ** 0.5 + 0.5, errors
 
 
@@ -256,7 +256,7 @@ def test_table_of_collections(tmp_path, started):
     _, by_gc = in_use(trace, tmp_path)
     assert told["total"]["reclaimed_count"] == sum(row["reclaimed_count"] for row in rows) == len(by_gc)
     assert rows[-1]["heap_bytes"] == heap["heap_bytes"] and rows[-1]["gc_no"] == heap["collection"]
-    # Each frees its own, at the moment of its end: times of events count from the first of them.
+    # Each process frees its own blocks when it ends. Times of events count from the first event.
     freed, offsets = collections.defaultdict(list), []
     for free, alloc in by_gc:
         freed[free["gc_no"]].append((free["time"], alloc["size"]))
@@ -387,7 +387,7 @@ def test_leaves_stopped_what_others_stopped(signum, tmp_path, started):
     tracer = started.tracer("-p", p.pid, "--stop-at-gc", "-o", tmp_path / "t.alys").recording()
     p.go()
     time.sleep(0.3)
-    # We stand still, so the program does at its next collection; another stop comes, and then we go on.
+    # The tracer is stopped, so the program stops at its next collection. Another stop arrives, then the tracer continues.
     tracer.proc.send_signal(signal.SIGSTOP)
     until(lambda: state_of(p.pid) == "T", 1.5)
     os.kill(p.pid, signal.SIGSTOP)
@@ -424,7 +424,7 @@ def test_asked_for_collections(tmp_path, started):
         sites, by_gc = in_use(trace, tmp_path)
         compare(truth, sites, False)
         assert by_gc and all(alloc["time"] <= free["time"] for free, alloc in by_gc)
-        # It went on collecting for seconds: nearly all that was garbage is known to be.
+        # It went on collecting for seconds, so nearly all garbage is known to be garbage.
         made = sum(site["allocs"] - site["frees"] - site["live"] for site in truth["sites"].values())
         left = sum(sites[name]["live"] - site["live"] for name, site in truth["sites"].items())
         assert left < made / 10, (left, made)
@@ -445,7 +445,7 @@ def map_of(pid, name):
 def no_room(tracer, tmp_path):
     """Fills the kernel's table of collecting processes; returns a function that empties it."""
     number, size, room = map_of(tracer, "gc_states")
-    # Numbers that no process has: above the kernel's largest.
+    # Numbers above the kernel's limit, which no process has.
     keys = [" ".join(f"{byte:02x}" for byte in (0x40000000 + i).to_bytes(4, "little")) for i in range(room)]
 
     def batch(verb, value):
@@ -533,7 +533,7 @@ def test_status_of_the_daemon(started, daemon, tmp_path):
         added(d, p, file)
         p.go()
         p.truths()
-    # A collector that was met just now may not have been found yet.
+    # A collector that has just appeared may not be known yet.
     first = f"upper bound (nothing of process {odd.pid} (blind): "
     d.until(lambda: {odd.pid, sound.pid} <= set(d.status()["table"]), TIMEOUT)
     d.until(lambda: d.status()["liveness"].startswith(first), TIMEOUT)

@@ -161,7 +161,7 @@ def many(tmp_path_factory):
 def measured(trace, *args):
     """The output of convert, and its peak memory in bytes."""
     out = trace.parent / "out"
-    # A child counts its parent's pages until it has become another program: this one is small.
+    # A child shares its parent's pages until exec; this parent is small.
     words = ["-c", "import os, sys; pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ); _, status, used = os.wait4(pid, 0); "
              "print(status, used.ru_maxrss)", ALYS, "convert", "-q", "--force", *args, "-o", out, trace]
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=TIMEOUT)

@@ -61,7 +61,7 @@ def test_overlays_and_their_layer(overlays, started, tmp_path, knowing, args):
     folders = overlays(PROGS / "c_static")
     programs = [started.program(str(folder / "c_static")).wait_ready() for folder in folders]
     assert_each_once(started, tmp_path, programs, knowing, *args)
-    # Shared links serve all of them: that is right as long as they are one file, which nothing says then.
+    # Shared links serve all of them. That is right while they map one file, and then no message appears.
     guessed = knowing and args
     assert ledger(tmp_path / "t.alys").rows.get("files-alike", 0) == (len(folders) - 1 if guessed else 0)
 

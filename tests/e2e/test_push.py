@@ -70,7 +70,7 @@ def test_profiles_arrive(backend, pushing, tmp_path, later):
     shop = [values(raw, tmp_path / "shop") for labels, _, raw in series if labels["pid"] == "4242"]
     assert {s[0]["service_name"] for s in series if s[0]["pid"] == "4242"} == {"shop"}
     assert "\x1b" not in "".join(s[0]["service_name"] for s in series)
-    # The first says what was there; the others what came since, so that sums are whole.
+    # The first has what was there before; the others have what came since, so that sums are complete.
     assert len(shop) >= 2
     assert sum(s[1] for s in shop) == shop[-1][3]
     assert metric(server, "alys_push_sent_total") >= 6

@@ -115,7 +115,7 @@ def test_times_count_from_the_program_s_start(started, tmp_path):
     command(started, trace, "c_seccomp")
     took = time.monotonic() - began
     times = [e["time"] for e in events_of(trace, tmp_path)]
-    # The start is known to a clock tick.
+    # The start time is exact to a clock tick.
     assert times and all(-0.02 <= t <= took + 0.02 for t in times), (times[0], times[-1], took)
 
 
@@ -202,7 +202,7 @@ def test_calls_of_the_dead_are_forgotten(started, tmp_path):
     left = waiting_calls(children)
     tracer.stop()
     assert not left
-    # They were in it: each ended in the middle of its only call.
+    # The allocator was called: each process ended within its only call.
     assert_law(tmp_path / "t.alys", lost=None)
 
 

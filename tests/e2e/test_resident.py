@@ -58,7 +58,7 @@ def test_pages_of_each_kind(started, tmp_path):
     touched, left = r.pages("alloc"), r.pages("live")
     if r.huge != 3 * HUGE:  # none were to be had
         r.truth["touch_huge"] = touched.get("touch_huge", 0), left.get("touch_huge", 0)
-    # The page of its frame may have been there.
+    # The page of its stack frame may have been resident before.
     assert abs(touched.pop("touch_stack") - r.truth["touch_stack"][0]) <= 1
     del r.truth["touch_stack"]
     copied = r.truth.pop("touch_copied")

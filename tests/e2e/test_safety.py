@@ -98,7 +98,7 @@ def test_forty_probes_go_at_once(started, tmp_path):
 def test_signals_end_cleanly(started, tmp_path, signum):
     before = probe_programs()
     program = started.program("c_busy").wait_ready().go()
-    # Who runs the tests may ignore hangups.
+    # The tests may have been started with SIGHUP ignored.
     tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys",
                             preexec_fn=lambda: signal.signal(signum, signal.SIG_DFL)).recording()
     time.sleep(0.3)

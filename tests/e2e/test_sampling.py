@@ -179,7 +179,7 @@ def test_a_slow_reader_lowers_the_rate(started, tmp_path):
     program = started.program("c_fixed", "20").wait_ready()
     tracer = started.tracer("-p", program.pid, "-s", "bytes:256", "--ring", "2M", "-o", trace).recording()
     program.go()
-    # However fast the machine is just now: longer and longer, until half the ring fills.
+    # Longer and longer, until half the ring fills, however fast the machine is.
     pause = 0.01
     while not tracer.has_said("falls behind") and program.proc.poll() is None:
         tracer.proc.send_signal(signal.SIGSTOP)

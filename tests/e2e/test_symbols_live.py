@@ -487,14 +487,14 @@ def test_hog(started, tmp_path):
     program = build(tmp_path / "field", "-g0", str(hog))
     record(started, program, tmp_path / "t.alys")
     info = alys("info", tmp_path / "t.alys").stdout
-    # A slow machine may not even let them die.
+    # On a slow machine they may not have died yet.
     assert sum(int(n) for n in re.findall(r"symbols-worker-(?:died|silent) +(\d+) ", info)) == 3, info
     args = ("convert", "-f", "folded-stacks", "--value", "alloc_objects", "--symbolize", program, tmp_path / "t.alys", "-")
     begun = time.monotonic()
     said, text = on_terminal(*args)
     took = time.monotonic() - begun
     assert "main;harvest;plant 50\n" in text, text  # by the symbol table: no inlined calls
-    # Three workers die of it: how long that takes depends on how fast memory is given.
+    # Three workers die of it. How long that takes depends on how fast the kernel gives memory.
     if took > 1.5:
         assert re.search(r"\rresolving names \[#* *\] +\d+%", said) and "\r\033[K" in said, said
 

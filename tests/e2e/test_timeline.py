@@ -120,7 +120,7 @@ def test_all_columns_of_the_other_tabs_follow_the_interval(pages, tmp_path):
     whole, first, middle = seen["whole"], seen["first"], seen["middle"]
     assert whole["functions"][:3] == ["4.09 KiB", "78.8 %", "4.09 KiB"] and first["functions"][:3] == ["96 B", "8.76 %", "96 B"]
     assert [whole["types"][2], first["types"][2], middle["types"][2]] == ["4", "1", "2"]
-    # What is there in the first moment is freed later, so nothing of it is a leak; in the middle all of 4 KiB is.
+    # What exists at the start is freed later and is no leak; in the middle, all blocks of 4 KiB are.
     assert "leaks" not in first and middle["leaks"][1] == "4.00 KiB" and middle["leaks"][0].startswith("+3.91 KiB")
     assert middle["spark"][0] == "in use over time, at most 4.00 KiB"
     assert "whole recording, whatever the interval" in first["recording"] and "whatever the interval" not in whole["recording"]

@@ -177,7 +177,7 @@ def test_of_a_daemon(terminal, growing, daemon):
     server.terminate()
     server.wait(TIMEOUT)
     screen.shows(r"^alys-bpf top \[WAITING\]: ", rf"^no daemon answers at {server.socket}", "site_grow_fast")
-    # It comes back by itself when the daemon does.
+    # It reconnects by itself when the daemon is back.
     again = daemon(one.pid, two.pid)
     screen.shows("^alys-bpf top: ", "site_grow_fast", "^q quit")
     again.terminate()

@@ -61,7 +61,7 @@ def test_one_that_runs_meets_no_shared_probe(started, tmp_path, kind):
     assert program.finish() == 0
     assert tracer.wait() == 0, tracer.text
     assert assert_law(tmp_path / "t.alys", lost=None).recorded > 300
-    # The price of that is told.
+    # A message states the price of that.
     said = alys("info", tmp_path / "t.alys").stdout
     assert re.search(r"note +children-late +2 ", said), said
     assert not re.search(r"frees of blocks from before the recording$", said, re.M), said

@@ -26,7 +26,7 @@ def test_estimates_hold(tmp_path, mode):
     for site in SITES:
         size, error = told[site]
         assert error > 0 and abs(size - truth[site]["bytes"]) <= FAR * error, (site, size, error, truth[site])
-    # The collector's own counter has the sum, however few windows there were.
+    # The collector's own counter has the sum, with however few windows.
     both, exact = sum(told[s][0] for s in SITES), sum(truth[s]["bytes"] for s in SITES)
     assert 0.5 * exact < both < 2 * exact, (both, exact)
 
@@ -34,7 +34,7 @@ def test_estimates_hold(tmp_path, mode):
 def test_what_no_window_met_is_told(tmp_path):
     """Of a program that ends before the first window only its start is known, and the output says so."""
     trace = tmp_path / "t.alys"
-    # Gaps are drawn: now and then the first one is short.
+    # Gaps are random: now and then the first one is short.
     for _ in range(10):
         recorded(trace, PROGS / "c_gcrates", "1", "steady", args=("-s", "bytes:4k", "--max-overhead", "0.001"))
         if windows_of(trace) == 0:

@@ -49,7 +49,7 @@ def test_allocations(tmp_path, program, library, mode):
         if met(trace) > 2:
             break
     book = assert_law(trace, lost=None)
-    # Whoever is in a call when its way out loses its probe: at most each thread in each window.
+    # Calls in flight when their exit probes are removed: at most one a thread and window.
     assert met(trace) > 2 and book.lost <= 5 * windows_of(trace), book
     assert spent(trace)[1] == 0
     assert_near(trace, truth)
