@@ -11,7 +11,7 @@
 #define ALYS_RECALL_BPF_H
 
 /* Frames per call: the verifier follows each of them. */
-#define RECALL_FRAMES 16
+#define RECALL_FRAMES 8
 #define MERGE_FRAMES 12
 
 /* Reads all that the last walk needed at once, across page boundaries: it was readable a moment ago. */
@@ -85,6 +85,13 @@ static __always_inline int recall_more(struct walk_slot *w)
 	return window_reach(w, w->s.wanted, frame_of(w, w->s.old + w->s.old_n - 1)->sp) == RULE_OK ? RECALL_SAME : RECALL_OTHER;
 }
 
+/* All steps up to s->next are those of the last walk. */
+static __always_inline int recall_result(struct walk_state *s)
+{
+	s->recalled = s->next + 1 >= s->old_n;
+	return s->recalled ? RECALL_ALL : RECALL_SAME;
+}
+
 /* Compares some more frames of the last walk, without copying them. Global, so that it is verified once. */
 __noinline int walk_same(__u32 slot)
 {
@@ -94,10 +101,85 @@ __noinline int walk_same(__u32 slot)
 	int is = recall_some(w);
 	if (is == RECALL_AWAY)
 		return recall_more(w);
-	if (is != RECALL_SAME || w->s.next + 1 < w->s.old_n)
-		return is;
-	w->s.recalled = 1;
-	return RECALL_ALL;
+	return is == RECALL_SAME ? recall_result(&w->s) : is;
+}
+
+/* Index of a word in the first window; more than it has if the word lies elsewhere. */
+static __always_inline __u64 word_index(const struct walk_state *s, __u64 at)
+{
+	return (at - (s->entry_cfa - 8)) / 8;
+}
+
+static __always_inline void word_add(struct walk_slot *w, __u32 n, __u64 i, __u64 value)
+{
+	w->words[n & (WALK_WORDS - 1)] = value;
+	w->words_at[n & (WALK_WORDS - 1)] = i;
+}
+
+/* Lists what step_is compares in the step from f to next; false if that is not all in the window. */
+static __always_inline bool step_list(struct walk_slot *w, const struct walk_frame *f, const struct walk_frame *next)
+{
+	struct walk_memory *m = &w->m;
+	__u64 saved = word_index(&w->s, f->at & ~(__u64)WALK_FRAME_FLAGS), back = word_index(&w->s, next->sp - 8);
+	__u32 n = m->words;
+	if (f->at & WALK_FRAME_OPAQUE || saved > back || back >= WINDOW_WORDS || n + 2 > WALK_WORDS)
+		return false;
+	word_add(w, n, saved, next->bp);
+	n += 1 - (f->at / WALK_FRAME_KEEPS_BP & 1); /* if rbp was not read, the next word replaces it */
+	word_add(w, n, back, next->ip);
+	m->words = n + 1;
+	m->reach = (back + 1) * 8;
+	return true;
+}
+
+/* Lists the words of some more frames. */
+static __noinline int words_list(struct walk_slot *w)
+{
+	struct walk_memory *m = &w->m;
+	__u32 k = m->listed;
+	for (int i = 0; i < RECALL_FRAMES; i++) {
+		if (k + 1 >= m->kept || !step_list(w, frame_of(w, m->first + k), frame_of(w, m->first + k + 1)))
+			m->unlisted = 0;
+		if (!m->unlisted)
+			break;
+		k++;
+	}
+	m->listed = k;
+	return 0;
+}
+
+/* Are the listed words unchanged? Without a branch for each, because they nearly always are. */
+static __noinline int words_compare(const struct walk_slot *w)
+{
+	__u32 n = w->m.words;
+	__u64 differ = 0;
+	for (__u32 i = 0; i < WALK_WORDS; i++) {
+		if (i >= n)
+			break;
+		differ |= w->window[w->words_at[i] & (WINDOW_WORDS - 1)] ^ w->words[i];
+	}
+	return !differ;
+}
+
+/* Compares the listed words; the frames beyond them are left to walk_same. Global, so that it is verified once. */
+__noinline int words_same(__u32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	if (!w || !w->s.alike)
+		return RECALL_OTHER;
+	if (!w->m.words || w->s.window_sz < w->m.reach)
+		return RECALL_SAME;
+	if (!words_compare(w))
+		return RECALL_OTHER;
+	w->s.next = w->m.listed;
+	return recall_result(&w->s);
+}
+
+/* The last walk has come again, and will most likely again. Global, so that it is verified once. */
+__noinline int walk_known(__u32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	return w && w->m.unlisted ? words_list(w) : 0;
 }
 
 /*
@@ -125,12 +207,12 @@ static __noinline int recall_begin(struct walk_slot *w, __u64 owner)
 /* Is the whole stack the same as the last one? Then the slot's contents are still right, and nothing is written. */
 static __always_inline bool walk_again(__u32 slot)
 {
-	for (int i = 0; i < 2 * WALK_REMEMBERED / RECALL_FRAMES; i++) {
-		int is = walk_same(slot);
-		if (is != RECALL_SAME)
-			return is == RECALL_ALL;
-	}
-	return false;
+	int is = words_same(slot);
+	for (int i = 0; i < 2 * WALK_REMEMBERED / RECALL_FRAMES && is == RECALL_SAME; i++)
+		is = walk_same(slot);
+	if (is == RECALL_ALL)
+		walk_known(slot);
+	return is == RECALL_ALL;
 }
 
 /* Advances to the first frame of the last walk that lies no lower than this one. */
@@ -203,6 +285,9 @@ static __noinline int walk_keep(__u32 slot)
 	struct walk_state *s = &w->s;
 	bool all = s->kept <= WALK_REMEMBERED;
 	w->m.first = s->new;
+	w->m.words = 0;
+	w->m.listed = 0;
+	w->m.unlisted = 1;
 	w->m.kept = all ? s->kept : WALK_REMEMBERED;
 	w->m.sure = all && !(s->at & WALK_FRAME_OPAQUE) && w->rec.end != ALYS_STOP_FAULT;
 	return 0;

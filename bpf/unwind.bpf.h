@@ -5,11 +5,11 @@
  * ended in rec.end, their hash. It sends nothing. Also compiled for the host (tests/bpfhost).
  *
  *   walk_tables (in the main program)
- *     walk_same (global: is the stack the same as the last one? see recall.bpf.h)
+ *     words_same, walk_same (global: is the stack the same as the last one? see recall.bpf.h)
  *     walk_turns, walk_on (global: verified once; 4 frames a call)
  *       walk_merge (takes over frames of the last walk)
  *       walk_frames (all the spilling happens here, with preemption off)
- *         row_lookup, window_fill, rule_special (rare or slow paths)
+ *         row_lookup (global), window_fill, rule_special (rare or slow paths)
  *     walk_resolve (global: looks for a return probe)
  *     walk_fetch (global: reads in a page, and may sleep)
  *
@@ -27,6 +27,7 @@
 
 #define WALK_SLOTS 512      /* at most; a walk that finds none of 8 free is counted */
 #define WALK_REMEMBERED 128 /* frames, a power of two: the outer ones of deeper stacks are walked each time */
+#define WALK_WORDS 128      /* those beyond are compared frame by frame */
 #define WALK_FRAMES 4       /* per call of walk_on */
 #define WALK_TURNS 16
 /* Enough for all frames, and for as many page faults. */
@@ -91,6 +92,10 @@ struct walk_memory {
 	__u64 changes; /* map_list_changes + 1 when it was looked up */
 	__u32 first;   /* in `frames`: 0 or WALK_REMEMBERED */
 	__u32 kept;    /* frames; 0 = nothing */
+	__u32 words;   /* listed of its first window */
+	__u32 reach;   /* bytes of the window that hold them */
+	__u32 listed;  /* frames whose steps they decide */
+	__u8 unlisted; /* there may be more */
 	__u8 sure;     /* that the stack ends there follows from the last frame's registers */
 };
 
@@ -100,6 +105,8 @@ struct walk_slot {
 	struct walk_state s;
 	struct walk_memory m;
 	struct walk_frame frames[2 * WALK_REMEMBERED]; /* the last walk's, and this one's */
+	__u64 words[WALK_WORDS];                       /* of the stack, by which the last walk went */
+	__u16 words_at[WALK_WORDS];                    /* their places in the window that begins with the return address */
 	__u64 window[WINDOW_WORDS];                    /* of the target's stack */
 };
 
@@ -206,9 +213,8 @@ static __always_inline int stack_word(struct walk_slot *w, __u64 at, __u64 *out)
 }
 
 /* The last mapping that begins at or before pc. */
-static __always_inline struct alys_mapping *mapping_at(const struct walk_state *s, __u64 pc)
+static __always_inline struct alys_mapping *mapping_at(__u32 lo, __u32 n, __u64 pc)
 {
-	__u32 lo = s->first, n = s->n_maps;
 	/* 16: ALYS_MAX_MAPPINGS is 2^16. lo and n are not masked, so that the verifier can merge states. */
 	for (int i = 0; i < 16; i++) {
 		if (n <= 1)
@@ -241,11 +247,12 @@ static __always_inline __u32 row_in_page(const struct alys_chunk *c, __u32 lo, _
 _Static_assert(ALYS_MAX_MAPPINGS == 1 << 16, "mapping_at's loop");
 _Static_assert(ALYS_PAGE_SHIFT == 12, "row_in_page's loop");
 
-static __noinline __u32 row_lookup(struct walk_slot *w, __u64 pc)
+/* maps, maps_cnt: the process' run in `mappings`. Global, so that it is verified once. */
+__noinline __u32 row_lookup(__u32 maps, __u32 maps_cnt, __u64 pc)
 {
 	const __u32 none = ALYS_ROW_SPECIAL_OF(ALYS_ROW_NONE, 0);
 	__u32 zero = 0;
-	struct alys_mapping *m = mapping_at(&w->s, pc);
+	struct alys_mapping *m = mapping_at(maps, maps_cnt, pc);
 	if (!m)
 		return ROW_MISS;
 	__u64 vaddr = pc - m->bias;
@@ -271,7 +278,7 @@ static __always_inline __u32 row_at(struct walk_slot *w, __u64 pc)
 	__u64 tag = h << 20, seen_row = *(volatile __u64 *)entry;
 	if (((seen_row ^ tag) & ~(__u64)ALYS_ROW_INFO) == 0)
 		return seen_row & ALYS_ROW_INFO;
-	__u32 row = row_lookup(w, pc);
+	__u32 row = row_lookup(w->s.first, w->s.n_maps, pc);
 	if (row != ROW_MISS)
 		*(volatile __u64 *)entry = tag | row;
 	return row;

@@ -19,10 +19,9 @@
 #define CALLS_MAX 65536u
 /* Accounts are per CPU, and there may be hundreds of CPUs. */
 #define ACCOUNTS_LEAST 256
-#define SLOT_SZ 16800
-/* Each slot remembers a walk; 8 per CPU, up to 64 CPUs, are enough for walks in progress. */
+#define SLOT_SZ 18100
+/* Each slot remembers a walk: the more there are, the fewer displace each other. 8 per CPU are enough for walks in progress. */
 #define SLOTS_OF_CPU 8
-#define SLOTS_OF_PROGRAM 64
 #define SLOTS_MAX 512u
 /* For the probes with which one helper is tried. */
 #define SMALL 64
@@ -50,7 +49,7 @@ static uint64_t memory_of(const struct probe_config *cfg)
 static uint32_t slots_of(uint32_t cpus, uint64_t share)
 {
 	uint32_t n = SLOTS_OF_CPU;
-	while (n < SLOTS_MAX && (n / SLOTS_OF_CPU < cpus || (n < SLOTS_OF_PROGRAM && 2ull * n * SLOT_SZ <= share)))
+	while (n < SLOTS_MAX && (n / SLOTS_OF_CPU < cpus || 2ull * n * SLOT_SZ <= share))
 		n *= 2;
 	return n;
 }
