@@ -8,7 +8,7 @@ from harness import kept_in
 
 # The page is not written without the tables of these parts.
 NEEDED = ["cost", "accuracy"]
-PARTS = [*NEEDED, "server", "daemon", "unwind"]
+PARTS = [*NEEDED, "server", "daemon", "unwind", "beam"]
 
 HEAD = """# Overhead
 
@@ -41,6 +41,7 @@ all 8. The cause is not known. Their intervals are also far wider than their err
 Compare the processor time of a request: on a machine that others use, requests per second are noise.""",
     "daemon": "",
     "unwind": "",
+    "beam": """The VM's schedulers do not spin (`+sbwt none`). The cheapest runs are compared: on a machine that others use, times differ by a tenth.""",
 }
 
 

@@ -7,10 +7,11 @@ main([What, Times]) ->
 	Fun = fun() -> run(list_to_atom(What), list_to_integer(Times)) end,
 	io:format("ready~n"),
 	_ = io:get_chars("", 1),
-	{_, Before, _} = erlang:statistics(garbage_collection),
+	{CollectionsBefore, Before, _} = erlang:statistics(garbage_collection),
 	Answer = Fun(),
-	{_, After, _} = erlang:statistics(garbage_collection),
-	io:format("{\"reclaimed\": ~w, \"answer\": ~w}~n", [After - Before, Answer]),
+	{Collections, After, _} = erlang:statistics(garbage_collection),
+	io:format("{\"reclaimed\": ~w, \"collections\": ~w, \"answer\": ~w}~n",
+		[After - Before, Collections - CollectionsBefore, Answer]),
 	_ = io:get_chars("", 1),
 	halt().
 
@@ -20,6 +21,7 @@ run(turns, N) -> in_process(fun() -> in_turn(N), erlang:garbage_collect(), N end
 run(short, N) -> short(N);
 run(deep, N) -> in_process(fun() -> S = deep(N), erlang:garbage_collect(), S end);
 run(asleep, N) -> asleep(N);
+run(messages, N) -> messages(N);
 run(large, N) -> in_process(fun() -> S = length(lists:seq(1, N)), erlang:garbage_collect(), S end).
 
 in_process(Fun) ->
@@ -63,3 +65,27 @@ asleep(N) ->
 	[Pid ! wake || Pid <- Pids],
 	[receive up -> ok end || _ <- Pids],
 	length(Pids).
+
+%% N messages through each of many pairs of processes, which answer each other and allocate by chance. What they do beside
+%% it is chosen for some 50,000 collections a second of CPU time.
+-define(PAIRS, 50).
+
+messages(N) ->
+	Self = self(),
+	_ = [spawn(fun() -> asks(spawn_link(fun() -> answers() end), N, Seed), Self ! up end) || Seed <- lists:seq(1, ?PAIRS)],
+	[receive up -> ok end || _ <- lists:seq(1, ?PAIRS)],
+	N * ?PAIRS.
+
+asks(Peer, 0, _) -> exit(Peer, kill);
+asks(Peer, N, X) ->
+	by_chance(3, X),
+	Peer ! {self(), [N, X]},
+	receive {Peer, _} -> idle(600) end,
+	asks(Peer, N - 1, (X * 16807) rem 2147483647).
+
+answers() ->
+	receive {Peer, What} -> idle(600), Peer ! {self(), What} end,
+	answers().
+
+idle(0) -> ok;
+idle(N) -> idle(N - 1).
