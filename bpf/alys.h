@@ -50,7 +50,8 @@ struct alys_head {
 #define ALYS_F_PLAIN 8       /* block of an allocator that is no collector */
 #define ALYS_F_UNFOLLOWED 16 /* how it ends is not recorded */
 #define ALYS_F_WEIGHED 32    /* sampled by the program itself: `interval` has the bytes that the block stands for */
-#define ALYS_F_HEAPFUL 64    /* what an Erlang process allocated since its last collection */
+/* What an Erlang process allocated since its last collection; `batch`, if it is sampled: hash of those before. */
+#define ALYS_F_HEAPFUL 64
 
 struct alys_ev_alloc {
 	struct alys_head h;
@@ -318,6 +319,7 @@ struct alys_beam {
 	__u16 heap_sz;   /* in words */
 	__u16 mbuf_sz;   /* words in heap fragments */
 	__u16 abandoned; /* the heap that waits to be collected while a fragment serves in its place, 0 = none */
+	__u16 counted;   /* no offset: not 0 if it is known where the VM counts what it collects */
 };
 
 /* One file that contains allocators. */

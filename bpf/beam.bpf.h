@@ -110,6 +110,21 @@ static __noinline __u64 beam_stack(struct pt_regs *ctx, const struct beam_heap *
 	return walk_finish(slot);
 }
 
+#define GOLDEN 0x9e3779b97f4a7c15ull /* 2^64 / the golden ratio: multiplicative hashing */
+
+/* The heap-fulls before this one, which is added to them. Only one thread executes a process at a time. */
+static __noinline __u32 beam_past(__u64 process, __u64 size)
+{
+	__u32 slot = (process * GOLDEN) >> 50;
+	struct beam_past *p = bpf_map_lookup_elem(&beam_pasts, &slot);
+	if (!p)
+		return 0;
+	__u32 past = p->process == process ? p->sizes : 0;
+	p->process = process;
+	p->sizes = past << BEAM_PAST_BITS | (size * GOLDEN) >> (64 - BEAM_PAST_BITS);
+	return past << 2; /* three */
+}
+
 /* The heap-full as an allocation, in the thread's room. False if the words of the process are not to be read. */
 static __noinline int beam_begin(struct call_room *room, const struct alys_object *o, __u64 process)
 {
@@ -117,11 +132,12 @@ static __noinline int beam_begin(struct call_room *room, const struct alys_objec
 	*p = no_call;
 	if (!beam_read(&room->beam, &o->beam, process) || !beam_allocated(&room->beam, &p->size))
 		return 0;
+	p->batch = config.interval ? beam_past(process, p->size) : 0;
 	if (p->size >= config.min_size) {
 		p->interval = config.interval ? sample_point(p->size) : 0;
 		p->sampled = p->interval || !config.interval;
 	}
-	p->flags = ALYS_F_UNFOLLOWED | ALYS_F_HEAPFUL | (config.windowed ? ALYS_F_PLAIN : 0);
+	p->flags = ALYS_F_UNFOLLOWED | ALYS_F_HEAPFUL | (config.windowed && !o->beam.counted ? ALYS_F_PLAIN : 0);
 	return 1;
 }
 

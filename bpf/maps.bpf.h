@@ -193,6 +193,25 @@ struct beam_heap {
 };
 
 /*
+ * What an Erlang process allocated between its last collections: by these, samples of processes that are in step with their heaps are
+ * recognized. Direct-mapped: another process may take the place, and a past of 0 is only less known.
+ */
+struct beam_past {
+	__u64 process;
+	__u32 sizes; /* of the last heap-fulls, mixed: BEAM_PAST_BITS each */
+};
+
+#define BEAM_PAST_SLOTS (1 << 14)
+#define BEAM_PAST_BITS 10 /* three heap-fulls in a word */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BEAM_PAST_SLOTS);
+	__type(key, __u32);
+	__type(value, struct beam_past);
+} beam_pasts SEC(".maps") __weak;
+
+/*
  * A thread's scratch memory for the call at hand, and the address of its free lists, found once. A changed fsbase means
  * that the thread has executed another program.
  */

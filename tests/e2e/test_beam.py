@@ -115,13 +115,25 @@ def test_without_names(started, vm, tmp_path):
     assert not any("words:" in row["function"] for row in table(trace))
 
 
-def test_sampled(started, vm, tmp_path):
-    """As malloc's calls are: an estimate, whose error is stated."""
+@pytest.mark.parametrize("windows", [False, True])
+def test_sampled(started, vm, tmp_path, windows):
+    """
+    As malloc's calls are: an estimate, whose error is stated, and is no wild one. What windows stand for is known from the VM's own
+    counter.
+    """
     trace = tmp_path / "t.alys"
-    truth = record(started, trace, vm("chance", 1000000, "+JPperf", "true"), "--sample", "bytes:64k")
-    done = alys("report", "--by", "function", "-f", "json", trace)
-    assert json.loads(done.stdout)["sampled"]
-    assert abs(words_in(trace) / truth["reclaimed"] - 1) < 0.15
+    program = vm("chance", 20000000 if windows else 5000000, "+JPperf", "true")
+    truth = record(started, trace, program, "--sample", "bytes:64k", "--max-overhead", "10" if windows else "0")
+    done = json.loads(alys("report", "--by", "function", "-f", "json", trace).stdout)
+    assert done["sampled"] and ("windows" in done) == windows
+    error = done["total"]["percent_error"]
+    assert error < 25
+    assert abs(100 * words_in(trace) / truth["reclaimed"] - 100) < 4 * max(error, 1)
+    rows = {row["function"]: row for row in done["rows"]}
+    for name, words in WORDS.items():
+        share = 100 * words / sum(WORDS.values())
+        assert abs(rows[name]["percent"] - share) < 4 * rows[name]["percent_error"], rows
+        assert rows[name]["percent_error"] < 30
 
 
 def test_beside_malloc(started, vm, tmp_path):

@@ -40,7 +40,7 @@ CODE(one_word_twice, BEGIN SIZE "mov 0x98(%rbx), %rax\n mov %rax, 0x90(%rsp)\n" 
 CODE(unaligned, BEGIN SIZE "mov 0x249(%rbx), %rax\n mov %rax, 0x90(%rsp)\n" RECENT STACK OLD USED OTHER END);
 CODE(far_away, BEGIN SIZE "mov 0x10248(%rbx), %rax\n mov %rax, 0x90(%rsp)\n" RECENT STACK OLD USED OTHER END);
 
-static const struct alys_beam otp25 = { 0x80, 0x1f0, 0x50, 0x58, 0x88, 0x98, 0x248, 0x90 };
+static const struct alys_beam otp25 = { 0x80, 0x1f0, 0x50, 0x58, 0x88, 0x98, 0x248, 0x90, 0 };
 static const struct alys_beam none;
 
 static void expect(const uint8_t *code, const uint8_t *end, const struct alys_beam *want)

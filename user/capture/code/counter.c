@@ -79,5 +79,6 @@ struct byte_counter counter_find(const struct funcs *f)
 		if (!take(&s, &l))
 			break;
 	}
+	s.found.unit = 1;
 	return s.found.known ? s.found : (struct byte_counter){ 0 };
 }

@@ -226,9 +226,13 @@ void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_
 
 	*out = (struct insn_constants){ 0 };
 	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
-	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)) || d.in.operand_count_visible != 2)
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)))
 		return;
 	const ZydisDecodedOperand *a = &d.op[0], *b = &d.op[1];
+	out->multiplies = d.in.mnemonic == ZYDIS_MNEMONIC_IMUL && d.in.operand_count_visible == 3;
+	out->imm = out->multiplies ? d.op[2].imm.value.u : 0;
+	if (d.in.operand_count_visible != 2)
+		return;
 	out->compares = d.in.mnemonic == ZYDIS_MNEMONIC_CMP && b->type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
 	out->imm = out->compares ? b->imm.value.u : 0;
 	if (b->type != ZYDIS_OPERAND_TYPE_MEMORY || a->type != ZYDIS_OPERAND_TYPE_REGISTER)

@@ -69,7 +69,8 @@ struct insn {
 
 /* Constants that reveal a function's data layout. */
 struct insn_constants {
-	bool compares; /* cmp with an immediate */
+	bool compares;   /* cmp with an immediate */
+	bool multiplies; /* imul with one */
 	uint64_t imm;
 	bool reads_tls; /* a 64-bit load at a fixed distance from the thread pointer */
 	int64_t tls;

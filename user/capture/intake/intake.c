@@ -54,8 +54,11 @@ static void event_alloc(struct event *e, const struct alys_ev_alloc *a, enum eve
 	e->addr = a->addr;
 	e->size = a->size;
 	e->interval = a->h.flags & ALYS_F_WEIGHED ? interval_of(a->size, a->interval) : a->interval;
-	e->batch = a->batch;
 	e->span = a->span;
+	if (a->h.flags & ALYS_F_HEAPFUL)
+		e->old_addr = a->batch;
+	else
+		e->batch = a->batch;
 }
 
 /* Fills in the event; returns the record's stack hash. */

@@ -9,6 +9,9 @@
 #include "probe/window.h"
 #include "target/target.h"
 
+#define PARTS_MAX 1024
+#define PARTS_AT_ONCE 16
+
 bool gauge_bytes(const struct handles *h, const struct attach *attach, const struct proc *p, struct gauge *out)
 {
 	const struct mapping *m;
@@ -29,15 +32,44 @@ struct gauge gauge_cpu(const struct proc *p)
 
 static bool read_words(uint32_t tgid, const uint64_t *at, size_t n, uint64_t *out)
 {
-	struct rights_range r[2];
+	struct rights_range r[2 * PARTS_AT_ONCE];
 	for (size_t i = 0; i < n; i++)
 		r[i] = (struct rights_range){ at[i], sizeof(*out) };
 	return rights_memory(tgid, r, n, out) == (int64_t)(n * sizeof(*out));
 }
 
+/* Adds up the words of n elements from base on. */
+static bool sum_parts(const struct gauge *g, uint64_t base, size_t n, double *sum)
+{
+	uint64_t at[2 * PARTS_AT_ONCE], words[2 * PARTS_AT_ONCE];
+	for (size_t i = 0; i < n; i++) {
+		at[2 * i] = base + i * g->counter.stride + g->counter.words[0];
+		at[2 * i + 1] = base + i * g->counter.stride + g->counter.words[1];
+	}
+	if (!read_words(g->tgid, at, 2 * n, words))
+		return false;
+	for (size_t i = 0; i < 2 * n; i++)
+		*sum += (double)words[i];
+	return true;
+}
+
+static bool sum_all(const struct gauge *g, uint64_t base, double *sum)
+{
+	uint64_t parts = 1, at = g->bias + g->counter.parts;
+	if (g->counter.parts && (!read_words(g->tgid, &at, 1, &parts) || parts > PARTS_MAX))
+		return false;
+	for (uint64_t i = 0; i < parts; i += PARTS_AT_ONCE) {
+		size_t n = parts - i < PARTS_AT_ONCE ? (size_t)(parts - i) : PARTS_AT_ONCE;
+		if (!sum_parts(g, base + i * g->counter.stride, n, sum))
+			return false;
+	}
+	return true;
+}
+
 static struct reading read_bytes(const struct gauge *g)
 {
-	uint64_t base = g->bias, words[2];
+	uint64_t base = g->bias;
+	double sum = 0;
 	if (g->counter.through) {
 		uint64_t at = g->bias + g->counter.through;
 		if (!read_words(g->tgid, &at, 1, &base))
@@ -46,10 +78,9 @@ static struct reading read_bytes(const struct gauge *g)
 		if (!base)
 			return (struct reading){ .known = true };
 	}
-	const uint64_t at[2] = { base + g->counter.words[0], base + g->counter.words[1] };
-	if (!read_words(g->tgid, at, 2, words))
+	if (!sum_all(g, base, &sum))
 		return (struct reading){ 0 };
-	return (struct reading){ .known = true, .value = (double)words[0] + (double)words[1] };
+	return (struct reading){ .known = true, .value = sum * g->counter.unit };
 }
 
 /* Of a thread that runs all the time the kernel knows it as of the last tick: windows meet ticks at random. */

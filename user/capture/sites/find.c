@@ -11,6 +11,7 @@
 
 #include "base/vec.h"
 #include "beam/process_layout.h"
+#include "beam/reclaimed.h"
 #include "sites/direct.h"
 #include "sites/entry.h"
 #include "sites/result_exits.h"
@@ -320,6 +321,10 @@ static int find_beam(struct plan *p)
 			continue;
 		s->state = SITE_REFUSED;
 		s->why = (struct entry_reason){ .choice = jit ? ENTRY_NO_LAYOUT : ENTRY_NO_JIT };
+	}
+	if (known) {
+		l->counter = beam_reclaimed_find(&p->funcs);
+		l->beam.counted = l->counter.known;
 	}
 	return 0;
 }

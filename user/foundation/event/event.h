@@ -53,7 +53,10 @@ enum event_flag {
 	EVENT_F_OUT_OF_MEMORY = 16, /* an exit: the process was killed by the OOM killer */
 	EVENT_F_STATUS = 32,        /* an exit: size is the wait status (wait(2)) */
 	EVENT_F_UNFOLLOWED = 32,    /* an allocation: how it ends is not recorded */
-	/* An allocation: all that an Erlang process allocated since its last collection, at the stack that filled its heap. */
+	/*
+	 * An allocation: all that an Erlang process allocated since its last collection, at the stack that filled its heap. Of a
+	 * sampled one, old_addr is a hash of those before it in that process.
+	 */
 	EVENT_F_HEAPFUL = 16,
 	EVENT_F_WINDOW = 64,  /* sampled in the window announced last; its interval covers all that the window stands for */
 	EVENT_F_BY_CPU = 128, /* a window, or a sample of one, that stands for CPU time instead of counted bytes */
@@ -68,7 +71,7 @@ struct event {
 	struct stack_id stack;
 	uint64_t time_ns;  /* CLOCK_MONOTONIC; end of a call, for a free its begin */
 	uint64_t addr;     /* the block; for realloc the new one, 0 if realloc(p, 0) freed it */
-	uint64_t old_addr; /* realloc: the old block, 0 = none; see FORK */
+	uint64_t old_addr; /* realloc: the old block, 0 = none; see FORK and HEAPFUL */
 	uint64_t size;     /* bytes asked for */
 	uint64_t enter_ns; /* realloc: begin of the call (old_addr may be reused before time_ns); see CARRIED */
 	uint64_t interval; /* sampling interval in force, 0 = every call is recorded */

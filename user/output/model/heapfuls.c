@@ -28,7 +28,7 @@ static uint64_t *past_of(struct heapfuls *h, const struct event *e)
 		map_free(&h->past);
 	uint64_t *past = map_put(&h->past, mix(mix(0, e->proc.n), e->addr));
 	if (past)
-		*past = (e->interval ? 0 : *past << STEP_BITS) | mix(mix(0, e->stack.n), e->size) >> (64 - STEP_BITS);
+		*past = (e->interval ? e->old_addr : *past) << STEP_BITS | mix(mix(0, e->stack.n), e->size) >> (64 - STEP_BITS);
 	return past;
 }
 
