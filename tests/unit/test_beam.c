@@ -7,10 +7,15 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "beam/process_layout.h"
+#include "beam/reclaimed.h"
+#include "code/funcs.h"
 
 #define CODE(name, text)                                                             \
 	asm(".pushsection .rodata\n" #name ":\n" text #name "_end:\n.popsection\n"); \
@@ -25,11 +30,27 @@
 #define STACK "mov 0x88(%rbx), %rax\n sub 0x58(%rbx), %rax\n sar $3, %rax\n mov %rax, 0xa0(%rsp)\n"
 #define OLD "xor %eax, %eax\n mov %rax, 0xa8(%rsp)\n"
 #define USED "mov 0x50(%rbx), %rax\n sub %rdi, %rax\n sar $3, %rax\n mov %rax, 0xb0(%rsp)\n"
-#define OTHER "mov 0x90(%rbx), %rax\n test %rax, %rax\n sub %rax, %rdx\n sar $3, %rdx\n mov %rdx, 0x98(%rsp)\n"
+#define OTHER                                                                                             \
+	"mov 0x90(%rbx), %rax\n test %rax, %rax\n sub %rax, %rdx\n sar $3, %rdx\n mov %rdx, 0x98(%rsp)\n" \
+	"lea (%rax, %rcx, 8), %rcx\n sub %rax, %rcx\n sar $3, %rcx\n mov %rcx, 0xb0(%rsp)\n"
+/* Two slots at once, from an SSE register, and a high_water that is read from the heap that serves for the abandoned one (OTP 27). */
+#define PAIR "mov 0x50(%rbx), %rdx\n movq %rax, %xmm0\n sub %rdi, %rdx\n sar $3, %rdx\n movq %rdx, %xmm3\n"
+#define JOINED PAIR "punpcklqdq %xmm3, %xmm0\n movups %xmm0, 0xa8(%rsp)\n"
+#define ELSEWHERE "mov 0x90(%rbx), %rax\n lea (%rax, %rcx, 8), %rdx\n mov (%rsi), %rcx\n"
+#define OTHER_27                                                     \
+	ELSEWHERE "sub %rax, %rdx\n sar $3, %rdx\n sub %rax, %rcx\n" \
+		  "mov %rdx, 0xb0(%rsp)\n sar $3, %rcx\n mov %rcx, 0x98(%rsp)\n"
 #define END "add $0xe8, %rsp\n pop %rbx\n ret\n"
 
 CODE(right, BEGIN SIZE MBUF RECENT STACK OLD USED OTHER END);
 CODE(shuffled, BEGIN MBUF RECENT SIZE OLD STACK USED OTHER END);
+CODE(joined, BEGIN SIZE MBUF RECENT STACK JOINED OTHER_27 END);
+CODE(swapped, BEGIN SIZE MBUF RECENT STACK PAIR "punpcklqdq %xmm0, %xmm3\n movups %xmm3, 0xa8(%rsp)\n" OTHER_27 END);
+CODE(lost_pair,
+     BEGIN SIZE MBUF RECENT STACK PAIR "pxor %xmm3, %xmm3\n punpcklqdq %xmm3, %xmm0\n movups %xmm0, 0xa8(%rsp)\n" OTHER_27 END);
+CODE(pair_at_call,
+     BEGIN SIZE MBUF RECENT STACK PAIR "punpcklqdq %xmm3, %xmm0\n call . + 0x100\n movups %xmm0, 0xa8(%rsp)\n" OTHER_27 END);
+CODE(half_abandoned, BEGIN SIZE MBUF RECENT STACK JOINED ELSEWHERE "sub %rax, %rcx\n sar $3, %rcx\n mov %rcx, 0x98(%rsp)\n" END);
 CODE(never_abandoned, BEGIN SIZE MBUF RECENT STACK OLD USED END);
 CODE(no_fragments, BEGIN SIZE RECENT STACK OLD USED OTHER END);
 CODE(other_heap, BEGIN SIZE MBUF RECENT STACK OLD "mov 0x78(%rbx), %rdi\n" USED OTHER END);
@@ -55,11 +76,16 @@ static void test_found(void **state)
 	(void)state;
 	expect(right, right_end, &otp25);
 	expect(shuffled, shuffled_end, &otp25);
+	expect(joined, joined_end, &otp25);
 }
 
 static void test_refused(void **state)
 {
 	static const uint8_t *const refused[][2] = {
+		{ swapped, swapped_end },
+		{ lost_pair, lost_pair_end },
+		{ pair_at_call, pair_at_call_end },
+		{ half_abandoned, half_abandoned_end },
 		{ never_abandoned, never_abandoned_end },
 		{ no_fragments, no_fragments_end },
 		{ other_heap, other_heap_end },
@@ -91,12 +117,44 @@ static void test_cut(void **state)
 	}
 }
 
+static void expect_known(const char *path)
+{
+	struct err err = { 0 };
+	struct funcs f;
+	struct alys_beam l;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct elf *e = elf_open(fd, path, &err);
+	assert_non_null(e);
+	assert_int_equal(funcs_load(&f, e, &err), 0);
+	assert_true(beam_layout_find(&f, &l));
+	struct byte_counter c = beam_reclaimed_find(&f);
+	assert_true(c.known);
+	assert_int_equal(c.words[1] - c.words[0], 8);
+	assert_true(c.stride > c.words[1] && c.through && c.parts && c.unit == 8);
+	funcs_free(&f);
+	elf_close(e);
+	close(fd);
+}
+
+/* The VM of the Debian that this is: OTP 25 in Debian 12, 27 in Debian 13. */
+static void test_installed(void **state)
+{
+	glob_t found;
+	(void)state;
+	if (glob("/usr/lib/erlang/erts-*/bin/beam.smp", 0, NULL, &found))
+		skip();
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		expect_known(found.gl_pathv[i]);
+	globfree(&found);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_found),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_installed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,15 +18,25 @@ static const struct value *first_in(const struct stored *s, int64_t slot)
 	return NULL;
 }
 
-/* The other heap from which high_water is measured, in the same slot. */
-static const struct value *other_in(const struct stored *s, int64_t slot, const struct value *first)
+/* Is anything of this slot, measured in words, measured from there? */
+static bool measured_from(const struct stored *s, int64_t slot, int32_t from)
+{
+	for (size_t i = 0; i < s->cnt; i++) {
+		if (s->at[i].slot == slot && s->at[i].value.kind == VALUE_WORDS && s->at[i].value.b == from)
+			return true;
+	}
+	return false;
+}
+
+/* The other heap, from which two slots are measured as well; 0: none. */
+static int32_t other_heap(const struct stored *s, int64_t slot, int64_t second, int32_t heap)
 {
 	for (size_t i = 0; i < s->cnt; i++) {
 		const struct value *v = &s->at[i].value;
-		if (s->at[i].slot == slot && v->kind == VALUE_WORDS && v->a == first->a && v->b != first->b)
-			return v;
+		if (s->at[i].slot == slot && v->kind == VALUE_WORDS && v->b != heap && measured_from(s, second, v->b))
+			return v->b;
 	}
-	return NULL;
+	return 0;
 }
 
 static bool is_kind(const struct value *v, enum value_kind kind)
@@ -56,10 +66,8 @@ static bool read_from(const struct stored *s, int64_t slot, struct alys_beam *ou
 	if (!is_kind(size, VALUE_SUM) || !is_kind(mbuf, VALUE_WORD) || !is_kind(recent, VALUE_WORDS) ||
 	    !is_kind(stack, VALUE_WORDS) || !is_kind(used, VALUE_WORDS) || used->b != recent->b)
 		return false;
-	const struct value *other = other_in(s, slot + 16, recent);
-	if (!other)
-		return false;
-	const int32_t offsets[] = { recent->b, recent->a, used->a, stack->b, stack->a, size->a, mbuf->a, other->b };
+	int32_t other = other_heap(s, slot + 16, slot + 40, recent->b);
+	const int32_t offsets[] = { recent->b, recent->a, used->a, stack->b, stack->a, size->a, mbuf->a, other };
 	*out = (struct alys_beam){
 		.heap = (uint16_t)recent->b,
 		.high_water = (uint16_t)recent->a,
@@ -68,7 +76,7 @@ static bool read_from(const struct stored *s, int64_t slot, struct alys_beam *ou
 		.hend = (uint16_t)stack->a,
 		.heap_sz = (uint16_t)size->a,
 		.mbuf_sz = (uint16_t)mbuf->a,
-		.abandoned = (uint16_t)other->b,
+		.abandoned = (uint16_t)other,
 	};
 	return are_words(offsets, sizeof(offsets) / sizeof(offsets[0]));
 }

@@ -6,7 +6,7 @@
  *
  *	heap_sz + extra, mbuf_sz, high_water - heap, hend - stop, ..., htop - heap
  *
- * and again, for a process with an abandoned heap, high_water - abandoned. In: the functions of one file. Out: offsets, or
+ * and again, for a process with an abandoned heap, the third and the last one measured from there. In: the functions of one file. Out: offsets, or
  * false if the code does not have this form.
  */
 #ifndef ALYS_BEAM_PROCESS_LAYOUT_H

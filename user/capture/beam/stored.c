@@ -11,13 +11,14 @@
 
 struct reading {
 	struct value in[REGISTERS];
+	struct value low[REGISTERS], high[REGISTERS]; /* of SSE registers */
 	struct stored *out;
 };
 
 static struct value difference(struct value a, struct value b)
 {
-	bool words = a.kind == VALUE_WORD && b.kind == VALUE_WORD;
-	return words ? (struct value){ VALUE_BYTES, a.a, b.a } : (struct value){ .kind = VALUE_UNKNOWN };
+	bool known = b.kind == VALUE_WORD && (a.kind == VALUE_WORD || a.kind == VALUE_UNKNOWN);
+	return known ? (struct value){ VALUE_BYTES, a.a, b.a } : (struct value){ .kind = VALUE_UNKNOWN };
 }
 
 /* One of them is a word and the other is not known. */
@@ -30,21 +31,22 @@ static struct value sum(struct value a, struct value b)
 	return (struct value){ .kind = VALUE_UNKNOWN };
 }
 
-static struct value source_of(const struct reading *r, const struct insn_move *m)
+/* What a register holds, or, without one, a place in memory. */
+static struct value source_of(const struct reading *r, int8_t from, int8_t base, int32_t disp)
 {
-	if (m->from >= 0)
-		return r->in[m->from];
-	bool word = m->base >= 0 && r->in[m->base].kind == VALUE_STRUCT;
-	return word ? (struct value){ VALUE_WORD, m->disp, 0 } : (struct value){ .kind = VALUE_UNKNOWN };
+	if (from >= 0)
+		return r->in[from];
+	bool word = base >= 0 && r->in[base].kind == VALUE_STRUCT;
+	return word ? (struct value){ VALUE_WORD, disp, 0 } : (struct value){ .kind = VALUE_UNKNOWN };
 }
 
 static struct value result_of(const struct reading *r, const struct insn_move *m)
 {
-	struct value had = r->in[m->to];
+	struct value had = r->in[m->to], source = source_of(r, m->from, m->base, m->disp);
 	switch (m->does) {
-	case INSN_COPIES: return source_of(r, m);
-	case INSN_SUBTRACTS: return difference(had, source_of(r, m));
-	case INSN_ADDS: return sum(had, source_of(r, m));
+	case INSN_COPIES: return source;
+	case INSN_SUBTRACTS: return difference(had, source);
+	case INSN_ADDS: return sum(had, source);
 	default: break;
 	}
 	if (m->does == INSN_SHIFTS && m->bits == 3 && had.kind == VALUE_BYTES)
@@ -52,13 +54,36 @@ static struct value result_of(const struct reading *r, const struct insn_move *m
 	return (struct value){ .kind = VALUE_UNKNOWN };
 }
 
-static void note(struct reading *r, const struct insn_move *m)
+static void note(struct reading *r, int8_t base, int64_t slot, struct value v)
 {
 	struct stored *s = r->out;
-	if (m->base != INSN_RSP || m->from < 0 || s->cnt == STORED_MAX)
+	if (base != INSN_RSP || s->cnt == STORED_MAX)
 		return;
-	s->at[s->cnt].slot = m->disp;
-	s->at[s->cnt++].value = r->in[m->from];
+	s->at[s->cnt].slot = slot;
+	s->at[s->cnt++].value = v;
+}
+
+static void step_pair(struct reading *r, const struct insn_pair *p)
+{
+	static const struct value unknown = { .kind = VALUE_UNKNOWN };
+	switch (p->does) {
+	case INSN_PAIR_LOW: r->low[p->to] = source_of(r, p->from, p->base, p->disp); break;
+	case INSN_PAIR_HIGH: r->high[p->to] = source_of(r, INSN_NO_REG, p->base, p->disp); return;
+	case INSN_PAIR_JOINS: r->high[p->to] = r->low[p->from]; return;
+	case INSN_PAIR_OTHER: r->low[p->to] = unknown; break;
+	case INSN_PAIR_PUTS:
+		note(r, p->base, p->disp, r->low[p->from]);
+		note(r, p->base, p->disp + (int64_t)sizeof(uint64_t), r->high[p->from]);
+		return;
+	default: return;
+	}
+	r->high[p->to] = unknown;
+}
+
+static void forget_pairs(struct reading *r)
+{
+	memset(r->low, 0, sizeof(r->low));
+	memset(r->high, 0, sizeof(r->high));
 }
 
 static void forget(struct reading *r, uint16_t registers)
@@ -71,8 +96,10 @@ static void forget(struct reading *r, uint16_t registers)
 
 static void step(struct reading *r, const struct insn *in, const struct insn_move *m)
 {
-	if (m->does == INSN_PUTS) {
-		note(r, m);
+	if (in->flow == INSN_CALL)
+		forget_pairs(r);
+	if (m->does == INSN_PUTS && m->from >= 0) {
+		note(r, m->base, m->disp, r->in[m->from]);
 		return;
 	}
 	bool follows = m->does && m->to >= 0;
@@ -90,10 +117,13 @@ void stored_by(const uint8_t *code, size_t n, struct stored *out)
 	for (size_t at = 0; at < n;) {
 		struct insn in;
 		struct insn_move m;
+		struct insn_pair p;
 		if (!insn_decode(code + at, n - at, at, &in))
 			return;
 		insn_move_of(code + at, n - at, &m);
+		insn_pair_of(code + at, n - at, &p);
 		step(&r, &in, &m);
+		step_pair(&r, &p);
 		at += in.len;
 	}
 }

@@ -15,8 +15,8 @@ enum value_kind {
 	VALUE_STRUCT, /* the argument itself */
 	VALUE_WORD,   /* word a */
 	VALUE_SUM,    /* word a + something unknown */
-	VALUE_BYTES,  /* word a - word b */
-	VALUE_WORDS,  /* (word a - word b) / 8 */
+	VALUE_BYTES,  /* word a, or with a = 0 something unknown, - word b */
+	VALUE_WORDS,  /* the same divided by 8 */
 };
 
 struct value {

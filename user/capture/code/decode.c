@@ -372,12 +372,12 @@ static enum insn_does does_of(const struct decoded *d)
 	}
 }
 
-static void set_memory(const ZydisDecodedOperand *op, struct insn_move *out)
+static void set_memory(const ZydisDecodedOperand *op, int8_t *base, int32_t *disp)
 {
 	bool plain = op->mem.index == ZYDIS_REGISTER_NONE && op->mem.segment != ZYDIS_REGISTER_FS &&
 		     op->mem.segment != ZYDIS_REGISTER_GS;
-	out->base = plain ? (int8_t)reg_of(op->mem.base) : INSN_NO_REG;
-	out->disp = (int32_t)op->mem.disp.value;
+	*base = plain ? (int8_t)reg_of(op->mem.base) : INSN_NO_REG;
+	*disp = (int32_t)op->mem.disp.value;
 }
 
 void insn_move_of(const uint8_t *bytes, size_t n, struct insn_move *out)
@@ -395,14 +395,71 @@ void insn_move_of(const uint8_t *bytes, size_t n, struct insn_move *out)
 	if (from->type == ZYDIS_OPERAND_TYPE_REGISTER)
 		out->from = (int8_t)reg_of(from->reg.value);
 	if (from->type == ZYDIS_OPERAND_TYPE_MEMORY)
-		set_memory(from, out);
+		set_memory(from, &out->base, &out->disp);
 	if (does == INSN_SHIFTS)
 		out->bits = from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? (uint8_t)from->imm.value.u : 0;
 	if (to->type == ZYDIS_OPERAND_TYPE_REGISTER) {
 		out->to = (int8_t)reg_of(to->reg.value);
 		out->does = does;
 	} else if (to->type == ZYDIS_OPERAND_TYPE_MEMORY && does == INSN_COPIES) {
-		set_memory(to, out);
+		set_memory(to, &out->base, &out->disp);
 		out->does = INSN_PUTS;
 	}
+}
+
+static int8_t sse_of(const ZydisDecodedOperand *op)
+{
+	bool sse = op->type == ZYDIS_OPERAND_TYPE_REGISTER && ZydisRegisterGetClass(op->reg.value) == ZYDIS_REGCLASS_XMM;
+	return sse ? (int8_t)ZydisRegisterGetId(op->reg.value) : INSN_NO_REG;
+}
+
+static enum insn_pair_does loaded_by(ZydisMnemonic m)
+{
+	switch (m) {
+	case ZYDIS_MNEMONIC_MOVQ: return INSN_PAIR_LOW;
+	case ZYDIS_MNEMONIC_MOVHPS: return INSN_PAIR_HIGH;
+	case ZYDIS_MNEMONIC_PUNPCKLQDQ: return INSN_PAIR_JOINS;
+	default: return INSN_PAIR_OTHER;
+	}
+}
+
+static bool stores_both(ZydisMnemonic m)
+{
+	return m == ZYDIS_MNEMONIC_MOVUPS || m == ZYDIS_MNEMONIC_MOVAPS || m == ZYDIS_MNEMONIC_MOVDQU ||
+	       m == ZYDIS_MNEMONIC_MOVDQA;
+}
+
+/* Another SSE register as source of a single word, or none where one is wanted: not followed. */
+static bool is_followed(const struct insn_pair *p)
+{
+	if (p->does == INSN_PAIR_JOINS)
+		return p->from >= 0;
+	return p->does == INSN_PAIR_LOW ? p->from >= 0 || p->base >= 0 : p->base >= 0;
+}
+
+void insn_pair_of(const uint8_t *bytes, size_t n, struct insn_pair *out)
+{
+	struct decoded d = { .bytes = bytes };
+	const ZydisDecodedOperand *to = &d.op[0], *from = &d.op[1];
+	ZydisDecoder decoder;
+
+	*out = (struct insn_pair){ .to = INSN_NO_REG, .from = INSN_NO_REG, .base = INSN_NO_REG };
+	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)) || d.in.operand_count_visible < 1)
+		return;
+	out->to = sse_of(to);
+	if (out->to >= 0 && d.in.operand_count_visible == 2) {
+		out->does = loaded_by(d.in.mnemonic);
+		out->from = out->does == INSN_PAIR_LOW && from->type == ZYDIS_OPERAND_TYPE_REGISTER
+				    ? (int8_t)reg_of(from->reg.value)
+				    : sse_of(from);
+		if (from->type == ZYDIS_OPERAND_TYPE_MEMORY)
+			set_memory(from, &out->base, &out->disp);
+	} else if (to->type == ZYDIS_OPERAND_TYPE_MEMORY && stores_both(d.in.mnemonic)) {
+		out->does = INSN_PAIR_PUTS;
+		out->from = sse_of(from);
+		set_memory(to, &out->base, &out->disp);
+	}
+	if (out->to >= 0 && !is_followed(out))
+		out->does = INSN_PAIR_OTHER;
 }

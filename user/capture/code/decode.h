@@ -140,6 +140,25 @@ struct insn_move {
 
 void insn_move_of(const uint8_t *bytes, size_t n, struct insn_move *out);
 
+/* What becomes of the two 64-bit words of an SSE register, by which compilers store two words at once. */
+enum insn_pair_does {
+	INSN_NO_PAIR,    /* concerns none */
+	INSN_PAIR_LOW,   /* low word = the source; the high one = 0 */
+	INSN_PAIR_HIGH,  /* high word = [base + disp] */
+	INSN_PAIR_JOINS, /* high word = the low one of the SSE register `from` */
+	INSN_PAIR_PUTS,  /* [base + disp] = both words of the SSE register `from` */
+	INSN_PAIR_OTHER, /* both are something else */
+};
+
+/* The source is the general register `from`, or, without one, [base + disp]; `to` is an SSE register. */
+struct insn_pair {
+	enum insn_pair_does does;
+	int8_t to, from, base;
+	int32_t disp;
+};
+
+void insn_pair_of(const uint8_t *bytes, size_t n, struct insn_pair *out);
+
 /* False if the bytes are not an instruction. */
 bool insn_decode(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn *out);
 
