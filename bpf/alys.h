@@ -207,8 +207,8 @@ struct alys_sampled_object {
 #define ALYS_SITE_THROWS 2048 /* if its exit is not seen, it was left by an exception */
 #define ALYS_SITE_WINDOW 4096 /* its probe is attached and detached: calls count only while a window is open */
 #define ALYS_SITE_DRAW_IN_WINDOW 8192 /* its probe stays attached, but calls are sampled only while a window is open */
-#define ALYS_SITE_TCACHE 16384        /* results are predicted from the thread's tcache */
-#define ALYS_SITE_TRIAL 64            /* results are read at `ret`; other predictions are only compared with them */
+#define ALYS_SITE_TCACHE 16384 /* glibc's: results are predicted from the thread's tcache, those of realloc from its old block */
+#define ALYS_SITE_TRIAL 64     /* results are read at `ret`; other predictions are only compared with them */
 
 /* Where an exit finds the result. */
 #define ALYS_REG_RAX 0
@@ -302,6 +302,11 @@ struct alys_lists {
 	__u32 counting, top;
 };
 
+/* Predictions compared with what was returned, counted by the programs: one wrong one ends them. */
+struct alys_proof {
+	__u64 agreed, wrong;
+};
+
 /*
  * The thread's cache of glibc's malloc (malloc.c, tcache_get): a word for each size class, the block that a call for it
  * will return, or 0. They lie behind a thread-local pointer.
@@ -309,8 +314,8 @@ struct alys_lists {
 struct alys_tcache {
 	__u64 slot_vaddr; /* of the word with the pointer's offset from the thread pointer; 0 = it is tls_offset */
 	__s64 tls_offset;
-	__u64 entries;       /* offset of the words; 0 = nothing is predicted */
-	__u64 agreed, wrong; /* predictions compared with what was returned, counted by the programs; one wrong one ends them */
+	__u64 entries; /* offset of the words; 0 = nothing is predicted */
+	struct alys_proof taken, resized;
 };
 
 /* Where an Erlang VM keeps the bounds of a process' heap: offsets of words in its struct Process. htop 0: not known. */

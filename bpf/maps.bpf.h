@@ -59,7 +59,9 @@ struct thread_cache {
 	__u64 pointer; /* address of the thread-local pointer to it */
 	__u64 at;      /* its address, 0 = to be read */
 	__u32 object;
-	__u32 calls; /* predicted */
+	__u32 calls;  /* predicted */
+	__u32 judged; /* the object whose prediction waits for the return */
+	__u32 pad;
 };
 
 /* The call of a plain allocator that a thread is in, and the innermost operator new that may run the program's code. */

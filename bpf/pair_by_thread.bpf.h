@@ -6,6 +6,11 @@
 #ifndef ALYS_PAIR_BY_THREAD_BPF_H
 #define ALYS_PAIR_BY_THREAD_BPF_H
 
+static __always_inline bool is_known(const struct pending *p)
+{
+	return p->predicted && !p->trial;
+}
+
 /* The call that will wait for its return, or NULL. */
 static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 {
@@ -32,17 +37,17 @@ static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 	call_read(ctx, site, &w, &t->call, cfa);
 	if (t->call.sampled)
 		read_gc(ctx, site, &t->call, NULL);
-	t->call.caller = t->call.jumps ? caller_at(cfa) : 0;
-	cache_predict(ctx, site, t);
+	call_predict(ctx, site, t);
+	t->call.caller = t->call.jumps && !is_known(&t->call) ? caller_at(cfa) : 0;
 	return &t->call;
 }
 
 /* A call with a predicted result is recorded now; others wait for their return. 0 if it must be seen. */
 static __noinline int thread_end(struct pending *p)
 {
-	if (p->predicted && !p->trial) {
+	if (is_known(p)) {
 		count(ALYS_ST_PREDICTED);
-		finish_alloc(p, p->prediction);
+		call_finish(p, p->prediction);
 		return 1;
 	}
 	call_wait(p, p->frame);
@@ -73,7 +78,7 @@ static __noinline int thread_return(struct pt_regs *ctx)
 		return 0;
 	call_ended(p);
 	if (p->predicted)
-		cache_judge(t, PT_REGS_RC(ctx));
+		call_judge(t, PT_REGS_RC(ctx));
 	call_finish(p, PT_REGS_RC(ctx));
 	p->cfa = 0;
 	return 0;

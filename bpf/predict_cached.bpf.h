@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What glibc's malloc will return, known at its entry: the first block in the thread's cache for this size, which nobody
- * but this thread can take. Then the return need not be probed.
+ * but this thread can take. realloc returns the old block if that is large enough. Then the return need not be probed.
  *
  * Nothing else proves that a file works this way, so it is proven by its calls, and remains so: the first ones of a file, and
  * later one of CACHE_PROOF, are seen at their return all the same.
@@ -12,6 +12,7 @@
 #define CACHED_MAX 1032 /* the largest request that the cache serves by default, of 64 classes */
 #define CHUNK_MIN 32
 #define CHUNK_HEAD 8
+#define CHUNK_MMAPPED 2
 #define CACHE_TRIAL 1000
 #define CACHE_PROOF 64
 
@@ -33,11 +34,16 @@ static __always_inline bool cache_find(struct pt_regs *ctx, const struct alys_si
 	return c->at || (read_word(&c->at, c->pointer) && c->at);
 }
 
+static __always_inline __u64 chunk_size(__u64 size)
+{
+	__u64 chunk = (size + CHUNK_HEAD + GRANULE - 1) & ~(GRANULE - 1ull);
+	return chunk > CHUNK_MIN ? chunk : CHUNK_MIN;
+}
+
 /* The request is at most CACHED_MAX. */
 static __always_inline __u64 cache_entry(const struct alys_tcache *how, const struct thread_cache *c, __u64 size)
 {
-	__u64 chunk = (size + CHUNK_HEAD + GRANULE - 1) & ~(GRANULE - 1ull);
-	return c->at + how->entries + (chunk > CHUNK_MIN ? chunk - CHUNK_MIN : 0) / GRANULE * sizeof(__u64);
+	return c->at + how->entries + (chunk_size(size) - CHUNK_MIN) / GRANULE * sizeof(__u64);
 }
 
 /* calloc: a small product may be what is left of a large one. */
@@ -46,35 +52,58 @@ static __always_inline bool may_overflow(struct pt_regs *ctx, const struct alys_
 	return site->shape == ALYS_SHAPE_MUL && (argument(ctx, site->arg[0]) | argument(ctx, site->arg[1])) >> 32;
 }
 
-/* Sets p->predicted and p->prediction; p->trial: the call must be seen at its return, too. */
-static __noinline int cache_predict(struct pt_regs *ctx, const struct alys_site *site, struct thread_call *t)
+static __always_inline __u64 cached_block(struct pt_regs *ctx, const struct alys_site *site, const struct alys_object *o,
+					  struct thread_call *t)
 {
-	const struct alys_object *o = site->flags & ALYS_SITE_TCACHE ? object_of(site) : NULL;
-	struct pending *p = &t->call;
-	struct thread_cache *c = &t->cache;
 	__u64 block = 0;
-	bool small = p->size <= CACHED_MAX && !may_overflow(ctx, site);
-	if (!o || !small || !o->tcache.entries || o->tcache.wrong || !cache_find(ctx, site, &o->tcache, c))
+	if (t->call.size > CACHED_MAX || may_overflow(ctx, site) || !cache_find(ctx, site, &o->tcache, &t->cache))
 		return 0;
 	/* An empty list: glibc may since have given the thread another cache. */
-	if (!read_word(&block, cache_entry(&o->tcache, c, p->size)) || !block) {
-		c->at = 0;
+	if (!read_word(&block, cache_entry(&o->tcache, &t->cache, t->call.size)) || !block)
+		t->cache.at = 0;
+	return block;
+}
+
+/* realloc keeps a block whose chunk is large enough (malloc.c, _int_realloc); the word before the block has its size. */
+static __always_inline __u64 kept_block(const struct pending *p)
+{
+	__u64 head;
+	if (!p->size || !read_word(&head, p->old - CHUNK_HEAD) || head & CHUNK_MMAPPED)
 		return 0;
-	}
-	p->prediction = block;
+	__u64 chunk = head & ~(GRANULE - 1ull);
+	return p->size <= chunk && chunk_size(p->size) <= chunk ? p->old : 0;
+}
+
+static __always_inline struct alys_proof *proof_of(struct alys_object *o, const struct pending *p)
+{
+	return p->old ? &o->tcache.resized : &o->tcache.taken;
+}
+
+/* Sets p->predicted and p->prediction; p->trial: the call must be seen at its return, too. */
+static __noinline int call_predict(struct pt_regs *ctx, const struct alys_site *site, struct thread_call *t)
+{
+	struct alys_object *o = site->flags & ALYS_SITE_TCACHE ? object_of(site) : NULL;
+	struct pending *p = &t->call;
+	if (!o || !o->tcache.entries || proof_of(o, p)->wrong)
+		return 0;
+	p->prediction = p->old ? kept_block(p) : is_reallocation(p->shape) ? 0 : cached_block(ctx, site, o, t);
+	if (!p->prediction)
+		return 0;
 	p->predicted = 1;
-	p->trial = o->tcache.agreed < CACHE_TRIAL || c->calls++ % CACHE_PROOF == 0;
+	p->trial = proof_of(o, p)->agreed < CACHE_TRIAL || t->cache.calls++ % CACHE_PROOF == 0;
+	t->cache.judged = site->object;
 	return 0;
 }
 
 /* A predicted call has returned. */
-static __noinline int cache_judge(const struct thread_call *t, __u64 result)
+static __noinline int call_judge(const struct thread_call *t, __u64 result)
 {
-	__u32 i = t->cache.object;
+	__u32 i = t->cache.judged;
 	struct alys_object *o = bpf_map_lookup_elem(&objects, &i);
+	struct alys_proof *proof = o ? proof_of(o, &t->call) : NULL;
 	bool right = result == t->call.prediction;
-	if (o)
-		__sync_fetch_and_add(right ? &o->tcache.agreed : &o->tcache.wrong, 1);
+	if (proof)
+		__sync_fetch_and_add(right ? &proof->agreed : &proof->wrong, 1);
 	if (!right)
 		count(ALYS_ST_MISPREDICTED);
 	return 0;

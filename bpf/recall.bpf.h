@@ -208,6 +208,8 @@ static __noinline int recall_begin(struct walk_slot *w, __u64 owner)
 static __always_inline bool walk_again(__u32 slot)
 {
 	int is = words_same(slot);
+	if (is != RECALL_SAME)
+		return is == RECALL_ALL;
 	for (int i = 0; i < 2 * WALK_REMEMBERED / RECALL_FRAMES && is == RECALL_SAME; i++)
 		is = walk_same(slot);
 	if (is == RECALL_ALL)

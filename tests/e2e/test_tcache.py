@@ -35,11 +35,21 @@ def test_every_block_is_the_programs(started, tmp_path, program, tunables):
     assert book.rows["predicted"] > 100, book
 
 
+@pytest.mark.parametrize("program", ["c_tcache", "c_tcache_static"])
+def test_a_block_that_is_large_enough_is_kept(started, tmp_path, program):
+    truths, seen, book = record(started, tmp_path / "t.alys", program, "resize", processes=1, options=())
+    (pid, truth), = truths.items()
+    assert_same(truth, seen[pid], others=100)
+    assert "mispredicted" not in book.rows
+    assert book.rows["predicted"] > PAIRS / 2, book
+
+
 def test_nothing_is_predicted_without_a_cache(started, tmp_path):
     truths, seen, book = record(started, tmp_path / "t.alys", "c_tcache", env={"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"})
     for pid in truths:
         assert_same(truths[pid], seen[pid], others=100)
-    assert not {"predicted", "mispredicted"} & book.rows.keys(), book
+    assert "mispredicted" not in book.rows
+    assert book.rows.get("predicted", 0) < book.rows["hits-realloc"], book  # blocks that realloc keeps need no cache
 
 
 @pytest.mark.parametrize("library", ["libc_malloc_debug.so.0", "libmemusage.so", "libjemalloc.so.2", "libtcmalloc_minimal.so.4",

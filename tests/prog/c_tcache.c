@@ -3,7 +3,8 @@
 /*
  * Threads and a forked child call glibc's allocator in random order and sizes, served from the thread cache or not.
  * `c_tcache late|early`: instead, the main thread itself sets the cache's counts to zero, so that malloc no longer returns the
- * cached blocks: after (late) or before (early) enough calls for the counts to be trusted. Prints its truth.
+ * cached blocks: after (late) or before (early) enough calls for the counts to be trusted. `c_tcache resize`: the main thread calls
+ * realloc for one block, which fits all but one of 64 times. Prints its truth.
  */
 #include <pthread.h>
 #include <string.h>
@@ -125,11 +126,25 @@ static int deceive(const char *when)
 	return truth_done();
 }
 
+static int resize(void)
+{
+	void *p = site_malloc(2000);
+
+	for (int i = 0; i < LATE; i++) {
+		p = site_realloc(p, i % 64 ? 1000 + (size_t)i % 100 : 5000);
+		if (i % 64 == 63)
+			p = site_realloc(p, 800);
+	}
+	return truth_done();
+}
+
 int main(int argc, char **argv)
 {
 	pid_t pid;
 
 	truth_ready();
+	if (argc > 1 && !strcmp(argv[1], "resize"))
+		return resize();
 	if (argc > 1)
 		return deceive(argv[1]);
 	work((void *)99);

@@ -161,8 +161,8 @@ static int describe_object(struct probe *p, const struct site_list *l, uint32_t 
 	/* Another process may be added during a trial: keep its counts. */
 	wire.agreed = known.agreed;
 	wire.wrong = known.wrong;
-	wire.tcache.agreed = known.tcache.agreed;
-	wire.tcache.wrong = known.tcache.wrong;
+	wire.tcache.taken = known.tcache.taken;
+	wire.tcache.resized = known.tcache.resized;
 	return publish_object(p, index, &wire, err);
 }
 

@@ -199,9 +199,12 @@ static bool takes_cached(struct plan *p, const struct body *b)
 
 static int find_cached(struct plan *p)
 {
+	struct site *resizes = NULL;
 	for (size_t i = 0; i < p->list->sites_cnt; i++) {
 		struct site *s = &p->list->sites[i];
 		bool plain = !strcmp(s->row->symbol, "malloc") || !strcmp(s->row->symbol, "calloc");
+		if (s->return_probe && !strcmp(s->row->symbol, "realloc"))
+			resizes = s;
 		if (!s->return_probe || !plain)
 			continue;
 		struct body *b = plan_body(p, s->func, s->size);
@@ -209,6 +212,9 @@ static int find_cached(struct plan *p)
 			return -ENOMEM;
 		s->cached = takes_cached(p, b);
 	}
+	/* It keeps a block that is large enough: beside a malloc that is glibc's, it is most likely glibc's, too. */
+	if (resizes)
+		resizes->cached = p->list->tcache.known;
 	return 0;
 }
 

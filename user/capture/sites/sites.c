@@ -75,7 +75,7 @@ void sites_fill_object(const struct site_list *l, struct alys_object *out)
 		.text_hi = l->text_hi,
 		.gc_no_vaddr = l->gc_no_vaddr,
 		.lists = l->lists,
-		.tcache = { l->tcache.slot_vaddr, l->tcache.tls_offset, l->tcache.entries, 0, 0 },
+		.tcache = { l->tcache.slot_vaddr, l->tcache.tls_offset, l->tcache.entries, { 0 }, { 0 } },
 	};
 	memcpy(out->wrappers, l->wrappers, sizeof(out->wrappers));
 	out->code = l->code;
