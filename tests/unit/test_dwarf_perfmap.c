@@ -87,6 +87,44 @@ static void test_names(void **state)
 	forget(14);
 }
 
+/* As Exception.format_mfa writes them. */
+static void test_elixir_names(void **state)
+{
+	(void)state;
+	static const char text[] = "1000 10 $'Elixir.Enum':map/2\n"
+				   "1010 10 $'Elixir.Shop.Basket':'-build/1-fun-0-'/2\n"
+				   "1020 10 $'Elixir.Enum':'empty?'/1\n"
+				   "1030 10 $'Elixir.Map':'fetch!'/2-CodeInfoPrologue\n"
+				   "1040 10 $'Elixir.A':'odd name'/0\n"
+				   "1050 10 $'Elixir.A':'-'/2\n"
+				   "1060 10 $'Elixir.A':'-a/x-fun-0-'/2\n"
+				   "1070 10 $'Elixir.A':'--'/2\n"
+				   "1080 10 $'Elixir.A':'-/1-fun-0-'/2\n"
+				   "1090 10 $lists:'-filter/2-lc$^0/1-0-'/2\n"
+				   "10a0 10 $'Elixir.A':''/0\n"
+				   "10b0 10 $'Elixir.A':'-a/1-fun-0-/2-fun-1-'/1\n";
+	static const char *const want[] = {
+		"Enum.map/2",
+		"anonymous fn/2 in Shop.Basket.build/1",
+		"Enum.empty?/1",
+		"Map.fetch!/2",
+		"A.'odd name'/0",
+		"A.'-'/2",
+		"A.'-a/x-fun-0-'/2",
+		"A.'--'/2",
+		"A.'-/1-fun-0-'/2",
+		"lists:'-filter/2-lc$^0/1-0-'/2",
+		"A.''/0",
+		"anonymous fn/1 in A.a/1-fun-0-/2",
+	};
+	static const uint64_t pcs[] = { 0x1000, 0x1010, 0x1020, 0x1030, 0x1040, 0x1050,
+					0x1060, 0x1070, 0x1080, 0x1090, 0x10a0, 0x10b0 };
+	find(text, strlen(text), pcs, 12);
+	for (size_t i = 0; i < 12; i++)
+		assert_string_equal(found[i].name, want[i]);
+	forget(12);
+}
+
 /* Memory is reused: a newer function may cover older ones, or begin in the middle of one. */
 static void test_newest_wins(void **state)
 {
@@ -132,6 +170,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_elixir_names),
 		cmocka_unit_test(test_newest_wins),
 		cmocka_unit_test(test_damage),
 	};

@@ -74,20 +74,72 @@ static size_t erlang_length(const char *name)
 	return digits < n && digits && name[digits - 1] == '/' && memchr(name, ':', digits) ? n : 0;
 }
 
+/* Part of a text. */
+struct part {
+	const char *at;
+	int n;
+};
+
+/* The part before the last '/'; `after` receives what follows. Without one: all. */
+static struct part cut_arity(struct part p, struct part *after)
+{
+	const char *slash = memrchr(p.at, '/', (size_t)p.n);
+	*after = slash ? (struct part){ slash + 1, (int)(p.at + p.n - slash - 1) } : (struct part){ p.at + p.n, 0 };
+	return slash ? (struct part){ p.at, (int)(slash - p.at) } : p;
+}
+
+/* "'-build/1-fun-0-'", as compilers name a function without a name -> build and 1. */
+static bool is_anonymous(struct part function, struct part *in, struct part *in_arity)
+{
+	bool made = function.n > 4 && !strncmp(function.at, "'-", 2) && !strncmp(function.at + function.n - 2, "-'", 2);
+	if (!made)
+		return false;
+	*in = cut_arity((struct part){ function.at + 2, function.n - 4 }, in_arity);
+	in_arity->n = (int)strspn(in_arity->at, "0123456789");
+	return in->n && in_arity->n && in_arity->at[in_arity->n] == '-';
+}
+
+/* Elixir wants no quotes around "empty?" and "put!", which Erlang does. */
+static struct part without_quotes(struct part function)
+{
+	static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+	if (function.n < 3 || *function.at != '\'')
+		return function;
+	struct part in = { function.at + 1, function.n - 2 };
+	int n = (int)strspn(in.at, word);
+	n += in.at[n] == '?' || in.at[n] == '!';
+	return n == in.n ? in : function;
+}
+
+/* Of "FUNCTION/ARITY" in a module of Elixir. NULL: no memory. */
+static char *elixir_name(struct part module, struct part call)
+{
+	struct part arity, in, in_arity, function = cut_arity(call, &arity);
+	char *out = NULL;
+	int length;
+	if (is_anonymous(function, &in, &in_arity))
+		length = asprintf(&out, "anonymous fn/%.*s in %.*s.%.*s/%.*s", arity.n, arity.at, module.n, module.at, in.n,
+				  in.at, in_arity.n, in_arity.at);
+	else {
+		function = without_quotes(function);
+		length = asprintf(&out, "%.*s.%.*s/%.*s", module.n, module.at, function.n, function.at, arity.n, arity.at);
+	}
+	return length < 0 ? NULL : out;
+}
+
 /* "$lists:map/2" -> lists:map/2; "$'Elixir.Enum':map/2" -> Enum.map/2, as Elixir writes it. NULL: another name, or no memory. */
 static char *erlang_name(const char *name)
 {
 	static const char elixir[] = "'Elixir.";
 	size_t prefix = sizeof(elixir) - 1, n = *name == '$' ? erlang_length(name + 1) : 0;
 	const char *module = name + 1, *end = n ? strstr(module, "':") : NULL;
-	char *out = NULL;
 	if (!n)
 		return NULL;
 	if (strncmp(module, elixir, prefix) != 0 || !end || end >= module + n)
 		return strndup(module, n);
+	struct part call = { end + 2, (int)(module + n - (end + 2)) };
 	module += prefix;
-	int length = asprintf(&out, "%.*s.%.*s", (int)(end - module), module, (int)(name + 1 + n - (end + 2)), end + 2);
-	return length < 0 ? NULL : out;
+	return elixir_name((struct part){ module, (int)(end - module) }, call);
 }
 
 static void set(struct symbol *out, const char *name)
