@@ -3,6 +3,7 @@
 
 import json
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -89,9 +90,13 @@ def test_in_step(started, vm, tmp_path):
     assert inclusive["words:in_turn/1"] > 99
 
 
-@pytest.mark.parametrize("what,times", [("deep", 300000), ("large", 2000000), ("asleep", 300)])
+@pytest.mark.parametrize("what,times", [("deep", 300000), ("large", 2000000), ("asleep", 300), ("httpd", 100), ("binaries", 2000),
+                                        ("upgrade", 100000)])
 def test_totals(started, vm, tmp_path, what, times):
-    """A heap that grows by much, a deep stack, processes that hibernate: at least what the VM reclaimed was recorded."""
+    """
+    A heap that grows by much, a deep stack, processes that hibernate, a server, binaries that are collected with the heap, code that is
+    replaced: at least what the VM reclaimed was recorded.
+    """
     trace = tmp_path / "t.alys"
     truth = record(started, trace, vm(what, times, "+JPperf", "true"))
     assert words_in(trace) >= truth["reclaimed"] * 0.95
@@ -104,6 +109,25 @@ def test_short_lives(started, vm, tmp_path):
     trace = tmp_path / "t.alys"
     record(started, trace, vm("short", 2000, "+JPperf", "true"))
     assert 2000 * 80 < words_in(trace) < 2000 * 200
+    assert_law(trace)
+
+
+def test_many_schedulers(started, vm, tmp_path):
+    trace = tmp_path / "t.alys"
+    assert_total(trace, record(started, trace, vm("messages", 500, "+S", "32:32", "+JPperf", "true")))
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGABRT])
+def test_vm_dies(started, vm, tmp_path, how):
+    """Killed or crashed: what was recorded until then is in the trace, and the recording ends by itself."""
+    trace = tmp_path / "t.alys"
+    program = vm("chance", 1000000000, "+JPperf", "true")
+    tracer = started.tracer("-p", program.pid, "--allocator", "beam", "-o", trace).recording()
+    program.go()
+    wait_until(lambda: has_events(trace))
+    program.proc.send_signal(how)
+    tracer.wait()
+    assert {"words:big/1", "words:small/1"} < {row["function"] for row in table(trace)}
     assert_law(trace)
 
 
@@ -167,3 +191,13 @@ def test_refused(started, tmp_path, program, why):
     done = alys("record", "-p", target.pid, "--allocator", "beam", "-o", tmp_path / "t.alys", "-d", "1")
     assert "heaps of Erlang processes are not recorded" in done.stderr and why in done.stderr
     assert why in alys("doctor", "--probes", target.pid).stdout
+
+
+def test_elixir(started, tmp_path):
+    """Names are those of Elixir."""
+    trace = tmp_path / "t.alys"
+    program = started.program(shutil.which("elixir"), "--erl", "+JPperf true", ROOT / "tests/prog/erlang/basket.exs").wait_ready()
+    record(started, trace, program)
+    rows = {row["function"]: row["percent"] for row in table(trace, "--inclusive")}
+    for name in ("anonymous fn/1 in Shop.Basket.fill!/1", "Enum.map/2", "Shop.Basket.fill!/1", "Shop.Basket.loop/1"):
+        assert rows.get(name, 0) > 90, rows

@@ -1,7 +1,7 @@
 %% SPDX-License-Identifier: Apache-2.0
 %% Allocates known numbers of words, and prints how many the VM counted; follows the protocol of truth.h.
 -module(words).
--export([main/1, big/1, middle/1, small/1]).
+-export([main/1, run/2, big/1, middle/1, small/1]).
 
 main([What, Times]) ->
 	Fun = fun() -> run(list_to_atom(What), list_to_integer(Times)) end,
@@ -22,6 +22,9 @@ run(short, N) -> short(N);
 run(deep, N) -> in_process(fun() -> S = deep(N), erlang:garbage_collect(), S end);
 run(asleep, N) -> asleep(N);
 run(messages, N) -> messages(N);
+run(httpd, N) -> httpd(N);
+run(binaries, N) -> binaries(N);
+run(upgrade, N) -> upgrade(N);
 run(large, N) -> in_process(fun() -> S = length(lists:seq(1, N)), erlang:garbage_collect(), S end).
 
 in_process(Fun) ->
@@ -89,3 +92,22 @@ answers() ->
 
 idle(0) -> ok;
 idle(N) -> idle(N - 1).
+
+%% N requests to a server in the same VM; how many it answered.
+httpd(N) ->
+	ok = inets:start(),
+	{ok, Server} = inets:start(httpd, [{port, 0}, {server_name, "words"}, {server_root, "/tmp"}, {document_root, "/proc/self/fdinfo"},
+		{bind_address, {127, 0, 0, 1}}]),
+	[{port, Port}] = httpd:info(Server, [port]),
+	Url = "http://127.0.0.1:" ++ integer_to_list(Port) ++ "/0",
+	length([ok || _ <- lists:seq(1, N), {ok, {{_, 200, _}, _, _}} <- [httpc:request(get, {Url, [{"connection", "close"}]}, [], [])]]).
+
+%% N binaries of 100 KB, which are not on the heap, one after the other.
+binaries(0) -> 0;
+binaries(N) -> byte_size(binary:copy(<<N:8>>, 100000)) div 100000 + binaries(N - 1).
+
+%% The module is loaded anew, and what runs next is the new code.
+upgrade(N) ->
+	N = run(chance, N),
+	{module, ?MODULE} = code:load_file(?MODULE),
+	?MODULE:run(chance, N).
