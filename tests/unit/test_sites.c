@@ -717,7 +717,7 @@ static void test_cached(void **state)
 	assert_false(site_named(&o.list, "realloc")->cached || site_named(&o.list, "free")->cached);
 	assert_true(o.list.tcache.known && o.list.tcache.slot_vaddr && o.list.tcache.entries == 128);
 	sites_fill_object(&o.list, &object);
-	assert_true(object.tcache.slot_vaddr == o.list.tcache.slot_vaddr && object.tcache.entries == 128 && !object.tcache.wrong);
+	assert_true(object.tcache.slot_vaddr == o.list.tcache.slot_vaddr && object.tcache.entries == 128 && !object.tcache.taken.wrong);
 	close_sites(&o);
 	open_sites(&o, JEMALLOC, &opts);
 	assert_false(site_named(&o.list, "malloc")->cached || o.list.tcache.known);
