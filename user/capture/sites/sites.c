@@ -229,7 +229,9 @@ static void print_site(const struct site_list *l, const struct site *s, struct b
 			 "(%u kinds of %u)\n",
 			 l->lists.kinds, l->lists.per_kind);
 	if (s->cached)
-		buf_adds(out, "    result predicted at the entry while the thread's cache has blocks of this size (tcache)\n");
+		buf_addf(out, "    result predicted at the entry while %s\n",
+			 s->row->shape == ALYS_SHAPE_REALLOC ? "the block is large enough"
+							     : "the thread's cache has blocks of this size (tcache)");
 	print_exits(l, s, out);
 }
 

@@ -81,7 +81,7 @@ struct site {
 	bool predicted;
 	uint32_t *slow_exits;
 	size_t slow_exits_cnt, slow_exits_cap;
-	bool cached; /* with a return probe: most results are known at the entry, from the list's tcache */
+	bool cached; /* with a return probe: most results are known at the entry, from the list's tcache or the old block */
 	/* Of a probe that the file itself defines (USDT). */
 	struct alys_note note;
 	uint64_t semaphore;      /* file offset of its counter of tracers, 0 = none */
