@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # alys-bpf: `make` builds, `make check` runs the tests that need no root, `make help` lists the rest.
 include scripts/arch.mk
-BUILD   := build
-CC      := $(CROSS)gcc
+BUILD   := build$(if $(CROSS),/$(ARCH))
+CC      := $(CROSS)gcc $(SYSROOT:%=--sysroot=%)
 # Debian 12 has version 14 with a number in its name, Debian 13 its own without.
 LLVM    ?= $(if $(shell command -v clang-14),-14)
 CLANG   ?= clang$(LLVM)
@@ -52,7 +52,7 @@ $(BUILD)/alys.a: $(OBJECTS)
 # The tests call make with an absolute BUILD: header dependencies are recorded for both spellings of a target.
 both_names = -MT $(abspath $@) -MT $(patsubst $(CURDIR)/%,%,$(abspath $@))
 
-$(BUILD)/%.o: %.c
+$(BUILD)/%.o: %.c | $(SYSROOT)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(both_names) -c -o $@ $<
@@ -63,7 +63,7 @@ $(PROTO:=.c): $(BUILD)/%.pb-c.c: %.proto
 	$(Q)mkdir -p $(@D)
 	$(Q)protoc-c --proto_path=$(<D) --c_out=$(@D) $<
 
-$(PROTO:=.o): %.o: %.c
+$(PROTO:=.o): %.o: %.c | $(SYSROOT)
 	$(Q)$(CC) -std=gnu11 -g $(OPT) -c -o $@ $<
 
 $(PROTO:.pb-c=.o): %.o: %.pb-c.c

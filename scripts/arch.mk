@@ -1,12 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-# The architecture to build for, by Debian's name: `make ARCH=arm64` on amd64 builds with Debian's cross compiler. Code that knows
-# one architecture is in a file named for its machine: NAME_x86_64.c beside NAME_aarch64.c.
+# The architecture to build for, by Debian's name: `make ARCH=arm64` on amd64 builds with Debian's cross compiler and the libraries
+# in SYSROOT, into build/arm64. Code that knows one architecture is in a file named for its machine: NAME_x86_64.c beside
+# NAME_aarch64.c.
 MACHINE_amd64 := x86_64
 MACHINE_arm64 := aarch64
 HOST    := $(shell uname -m)
 ARCH    ?= $(if $(filter aarch64,$(HOST)),arm64,amd64)
 MACHINE := $(or $(MACHINE_$(ARCH)),$(error ARCH is amd64 or arm64, not $(ARCH)))
 CROSS   := $(if $(filter-out $(HOST),$(MACHINE)),$(MACHINE)-linux-gnu-)
+SYSROOT := $(if $(CROSS),build/sysroot-$(ARCH))
+# In front of a program that was built.
+EMULATE := $(if $(CROSS),qemu-$(MACHINE) -L $(SYSROOT))
+
+# The libraries of the other architecture, unpacked from Debian's packages and not installed.
+ifneq ($(SYSROOT),)
+all: $(SYSROOT)
+$(SYSROOT):
+	$(call say,SYSROOT,$@)
+	$(Q)rm -rf $@.new && mmdebstrap --quiet --variant=extract --architectures=$(ARCH) \
+		--include=$$(scripts/deps libraries | tr ' ' ,) $$(. /etc/os-release && echo $$VERSION_CODENAME) $@.new && mv $@.new $@
+endif
+.DEFAULT_GOAL := all
+
 # Branch targets, and on aarch64 return addresses too, are protected by the processor.
 HARDEN_x86_64  := -fcf-protection
 HARDEN_aarch64 := -mbranch-protection=standard

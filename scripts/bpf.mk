@@ -4,10 +4,10 @@
 BPF_x86_64  := x86
 BPF_aarch64 := arm64
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_$(MACHINE)) -Wall -Wextra -Werror \
-	-Wno-unused-parameter -Ivmlinux -Ibpf -Ibpf/$(MACHINE) -I/usr/include/$(MACHINE)-linux-gnu
+	-Wno-unused-parameter -Ivmlinux -Ibpf -Ibpf/$(MACHINE) -I$(SYSROOT)/usr/include/$(MACHINE)-linux-gnu
 BPF_PARTS  := $(patsubst bpf/%.bpf.c,%,$(sort $(wildcard bpf/*.bpf.c)))
 
-$(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/$(MACHINE)/*.h vmlinux/*.h)
+$(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/$(MACHINE)/*.h vmlinux/*.h) | $(SYSROOT)
 	$(call say,BPF,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
@@ -17,7 +17,7 @@ $(BUILD)/bpf/alys.bpf.linked: $(BPF_PARTS:%=$(BUILD)/bpf/%.bpf.o)
 	$(Q)$(BPFTOOL) gen object $@ $^
 
 # The same without kfuncs, for kernels without them or with insufficient privileges: see user/capture/kernel/object.h.
-$(BUILD)/bpf/%.lean.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/$(MACHINE)/*.h vmlinux/*.h)
+$(BUILD)/bpf/%.lean.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/$(MACHINE)/*.h vmlinux/*.h) | $(SYSROOT)
 	$(call say,BPF,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -DALYS_NO_KFUNCS -c -o $@ $<

@@ -16,8 +16,8 @@ $(texts)/done: $(program)
 	$(call say,TEXTS,$(texts))
 	$(Q)mkdir -p $(texts)
 	$(Q)for what in man verbs completion-bash completion-zsh completion-fish; do \
-		$(program) --print-$$what > $(texts)/$$what || exit 1; done
-	$(Q)for verb in $$(cat $(texts)/verbs); do $(program) --print-man $$verb > $(texts)/$$verb.1 || exit 1; done
+		$(EMULATE) $(program) --print-$$what > $(texts)/$$what || exit 1; done
+	$(Q)for verb in $$(cat $(texts)/verbs); do $(EMULATE) $(program) --print-man $$verb > $(texts)/$$verb.1 || exit 1; done
 	$(Q)touch $@
 
 all: $(texts)/done

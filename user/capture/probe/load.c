@@ -20,6 +20,7 @@
 #include "access/rights.h"
 #include "alys.skel.h"
 #include "base/log.h"
+#include "kernel/ported.h"
 #include "kernel/object.h"
 #include "kernel/programs.h"
 #include "kernel/sizes.h"
@@ -175,6 +176,8 @@ static const struct alys_sampled_object *map_object_log(const struct probe *p)
 
 static int check_kernel(const struct kernel_facts *facts, const struct probe_config *cfg, struct err *err)
 {
+	if (!ported())
+		return err_set(err, ENOTSUP, "recording works on x86-64 only: record there, and read the trace here");
 	if (!facts->btf)
 		return err_set(err, ENOTSUP,
 			       "this kernel has no type information (/sys/kernel/btf/vmlinux): "

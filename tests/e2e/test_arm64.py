@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program for aarch64, built by a cross compiler and emulated: it reads what was recorded on x86-64, and says the same."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import ALYS, BUILD, ROOT, TIMEOUT, make
+
+SYSROOT = ROOT / "build" / "sysroot-arm64"
+TRACES = [ROOT / "tests/golden/v1.alys", ROOT / "tests/golden/layout/before.alys"]
+NEEDED = ["aarch64-linux-gnu-gcc", "qemu-aarch64", "mmdebstrap"]
+READINGS = [["info"], ["report"], ["report", "--by", "function"], ["report", "--show", "alloc"], ["report", "-f", "json"],
+            *(["convert", "-f", name, "-o", "-"] for name in
+              ("json", "jsonl", "pprof", "folded-stacks", "flamegraph", "text", "html", "dhat", "heaptrack", "massif", "speedscope", "perfetto", "otlp"))]
+
+
+@pytest.fixture(scope="module")
+def emulated():
+    missing = [name for name in NEEDED if not shutil.which(name)]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    build = BUILD / "arm64"
+    make("ARCH=arm64", f"BUILD={build}")
+    return [shutil.which("qemu-aarch64"), "-L", str(SYSROOT), str(build / "alys-bpf")]
+
+
+def run(program, *words):
+    done = subprocess.run([*program, *map(str, words)], cwd=ROOT, capture_output=True, timeout=TIMEOUT)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
+def test_reads_traces_of_x86_64(emulated, trace):
+    answers = [run([str(ALYS)], *words, trace) for words in READINGS]
+    for words, answer in zip(READINGS, answers):
+        assert run(emulated, *words, trace) == answer, words
+    # Some formats refuse a trace with samples, alike.
+    assert sum(code == 0 and out != b"" for code, out, _ in answers) > len(READINGS) / 2
+
+
+def test_refuses_to_record(emulated):
+    code, out, err = run(emulated, "--", "/bin/true")
+    assert code and not out
+    assert err == b"alys-bpf: recording works on x86-64 only: record there, and read the trace here\n"
