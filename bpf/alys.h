@@ -461,7 +461,10 @@ struct alys_config {
 	  "calls of functions chosen by --calls that found no room in the table of their counts")                                \
 	X(43, PREDICTED, NOTE, "predicted", "results known at the entry from the thread's cache: their returns were not probed") \
 	X(44, MISPREDICTED, NOTE, "mispredicted",                                                                                \
-	  "results that were not the block at the head of the thread's cache: from then on that file's returns are all probed")
+	  "results that were not the block at the head of the thread's cache: from then on that file's returns are all probed")  \
+	X(45, HEAP_COLLECTED, NOTE, "heap-collections", "collections of Erlang processes whose outcome was seen")                \
+	X(46, HEAP_KEPT, NOTE, "heap-survivors", "bytes of survivors that they left on young heaps")                             \
+	X(47, HEAP_GREW, NOTE, "heap-grown", "of these, collections that gave their process a larger heap")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };

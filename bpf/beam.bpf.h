@@ -112,15 +112,35 @@ static __noinline __u64 beam_stack(struct pt_regs *ctx, const struct beam_heap *
 
 #define GOLDEN 0x9e3779b97f4a7c15ull /* 2^64 / the golden ratio: multiplicative hashing */
 
+/*
+ * What the last collection left, if there was one since the process was met last: then the heap is another block. A collection that is
+ * put off meets probes more than once.
+ */
+static __always_inline void beam_collected(struct beam_past *p, const struct beam_heap *h)
+{
+	if (h->abandoned || p->heap == h->heap)
+		return;
+	if (p->heap) {
+		count(ALYS_ST_HEAP_COLLECTED);
+		count_sum(ALYS_ST_HEAP_KEPT, h->high_water - h->heap);
+		if (h->hend - h->heap > p->heap_sz)
+			count(ALYS_ST_HEAP_GREW);
+	}
+	p->heap = h->heap;
+	p->heap_sz = h->hend - h->heap;
+}
+
 /* The heap-fulls before this one, which is added to them. Only one thread executes a process at a time. */
-static __noinline __u32 beam_past(__u64 process, __u64 size)
+static __noinline __u32 beam_past(__u64 process, const struct beam_heap *h, __u64 size)
 {
 	__u32 slot = (process * GOLDEN) >> 50;
 	struct beam_past *p = bpf_map_lookup_elem(&beam_pasts, &slot);
 	if (!p)
 		return 0;
-	__u32 past = p->process == process ? p->sizes : 0;
-	p->process = process;
+	if (p->process != process)
+		*p = (struct beam_past){ .process = process };
+	beam_collected(p, h);
+	__u32 past = p->sizes;
 	p->sizes = past << BEAM_PAST_BITS | (size * GOLDEN) >> (64 - BEAM_PAST_BITS);
 	return past << 2; /* three */
 }
@@ -132,7 +152,8 @@ static __noinline int beam_begin(struct call_room *room, const struct alys_objec
 	*p = no_call;
 	if (!beam_read(&room->beam, &o->beam, process) || !beam_allocated(&room->beam, &p->size))
 		return 0;
-	p->batch = config.interval ? beam_past(process, p->size) : 0;
+	__u32 past = beam_past(process, &room->beam, p->size);
+	p->batch = config.interval ? past : 0;
 	if (p->size >= config.min_size) {
 		p->interval = config.interval ? sample_point(p->size) : 0;
 		p->sampled = p->interval || !config.interval;

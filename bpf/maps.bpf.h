@@ -195,12 +195,13 @@ struct beam_heap {
 };
 
 /*
- * What an Erlang process allocated between its last collections: by these, samples of processes that are in step with their heaps are
- * recognized. Direct-mapped: another process may take the place, and a past of 0 is only less known.
+ * The last heap of an Erlang process, and what it allocated between its last collections: by that, samples of processes that are in step
+ * with their heaps are recognized. Direct-mapped: another process may take the place, and a past of 0 is only less known.
  */
 struct beam_past {
 	__u64 process;
-	__u32 sizes; /* of the last heap-fulls, mixed: BEAM_PAST_BITS each */
+	__u32 sizes;         /* of the last heap-fulls, mixed: BEAM_PAST_BITS each */
+	__u64 heap, heap_sz; /* 0 = not known */
 };
 
 #define BEAM_PAST_SLOTS (1 << 14)

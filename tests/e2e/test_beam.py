@@ -104,6 +104,21 @@ def test_totals(started, vm, tmp_path, what, times):
     assert_law(trace)
 
 
+def test_survivors(started, vm, tmp_path):
+    """A list of 100,000 cells lives through 20 collections more than another one."""
+    notes = []
+    for times in (10, 30):
+        trace = tmp_path / f"{times}.alys"
+        record(started, trace, vm("kept", times, "+JPperf", "true"))
+        notes.append(assert_law(trace).rows)
+        assert "gave their process a larger one" in text(trace)
+        assert notes[-1]["heap-grown"] > 1
+    # The VM itself may collect once more or less.
+    assert 18 <= notes[1]["heap-collections"] - notes[0]["heap-collections"] <= 22
+    kept = notes[1]["heap-survivors"] - notes[0]["heap-survivors"]
+    assert abs(kept - 20 * 100000 * 2 * WORD) < 0.1 * kept
+
+
 def test_short_lives(started, vm, tmp_path):
     """Processes that end before their first collection count when they end: 80 words of each are known."""
     trace = tmp_path / "t.alys"

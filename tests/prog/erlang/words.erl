@@ -23,6 +23,7 @@ run(deep, N) -> in_process(fun() -> S = deep(N), erlang:garbage_collect(), S end
 run(asleep, N) -> asleep(N);
 run(messages, N) -> messages(N);
 run(httpd, N) -> httpd(N);
+run(kept, N) -> in_process(fun() -> kept(lists:seq(1, 100000), N) end);
 run(binaries, N) -> binaries(N);
 run(upgrade, N) -> upgrade(N);
 run(large, N) -> in_process(fun() -> S = length(lists:seq(1, N)), erlang:garbage_collect(), S end).
@@ -111,3 +112,7 @@ upgrade(N) ->
 	N = run(chance, N),
 	{module, ?MODULE} = code:load_file(?MODULE),
 	?MODULE:run(chance, N).
+
+%% A list of 100,000 cells lives through N collections.
+kept(List, 0) -> length(List);
+kept(List, N) -> erlang:garbage_collect(), kept(List, N - 1).

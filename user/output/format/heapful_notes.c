@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include "base/text.h"
+
 #define IN_STEP 10 /* each case came so many times, on average */
 
 bool format_all_heapfuls(const struct snapshot *s)
@@ -43,6 +45,21 @@ static void add_names(const struct sink_input *in, struct buf *out)
 			      "them to /tmp/perf-PID.map\n");
 }
 
+/* Of collections that were met, whether their heap-fulls were recorded or passed over by the sampler. */
+static void add_collections(const struct catalog *c, struct buf *out)
+{
+	uint64_t met = catalog_count(c, "heap-collections"), grown = catalog_count(c, "heap-grown");
+	if (!met)
+		return;
+	buf_adds(out, "after a collection survivors took ");
+	text_bytes(out, (double)catalog_count(c, "heap-survivors") / (double)met);
+	buf_adds(out, " of the young heap on average; ");
+	text_count(out, grown);
+	buf_addf(out, " of ");
+	text_count(out, met);
+	buf_adds(out, " gave their process a larger one\n");
+}
+
 /* Where each heap-full belongs is a sample; how many bytes there are is not. */
 void format_heapfuls(const struct sink_input *in, struct buf *out)
 {
@@ -57,5 +74,6 @@ void format_heapfuls(const struct sink_input *in, struct buf *out)
 	if (!f->sampled && f->heapful_cases < f->heapfuls / IN_STEP)
 		buf_adds(out, "most cases repeat others: processes are in step with their heaps, which says little about single "
 			      "functions; --inclusive has their callers\n");
+	add_collections(in->catalog, out);
 	add_names(in, out);
 }
