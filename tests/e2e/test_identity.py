@@ -2,14 +2,17 @@
 """What other systems know a process by (service, container, pod, unit, --label) is in everything that leaves alys-bpf."""
 
 import json
+import os
 import re
+import subprocess
 
 import pytest
 
 import conftest
 import pprof_rules
+import protobuf_text
 from backend import Backend
-from conftest import ROOT, alys, pprof, wait_until
+from conftest import PROGS, ROOT, TIMEOUT, alys, pprof, wait_until
 from served import served  # noqa: F401, a fixture
 from web_driver import get
 
@@ -17,6 +20,24 @@ pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 CONTAINER = "0123456789abcdef" * 4
 ODD = 'a"b\\c\n\x1b[31m\u20ac,=%'
+EVERY = bytes(range(1, 256))  # 0 ends a text
+CLEAN = "".join(chr(b) if 0x20 <= b < 0x7f else f"\\x{b:02x}" for b in EVERY)
+
+
+def build_id(program):
+    notes = subprocess.run(["readelf", "-n", PROGS / program], capture_output=True, text=True, check=True, timeout=TIMEOUT).stdout
+    return re.search(r"Build ID: ([0-9a-f]{40})", notes)[1]
+
+
+def labels_of(profile):
+    """The labels that each sample has."""
+    (found,) = {tuple((profile.strings[label.one(1)], profile.strings[label.one(2)]) for label in s.messages(3)) for s in profile.samples}
+    return dict(found)
+
+
+def unquoted(text):
+    return re.sub(r'\\([\\"])', r"\1", text)
+EVERY = bytes(range(1, 256))  # 0 ends a text
 
 
 def test_labels_of_a_recording(tmp_path, started):
@@ -34,6 +55,24 @@ def test_labels_of_a_recording(tmp_path, started):
     found = dict(re.findall(r"^ *(\w+): Total .*\n.*\): (.*)$", tags, re.M))
     assert {"service_name": "till", "team": "stock", "a_b": "1"}.items() <= found.items(), tags
     assert "pid" not in found and found["odd"].startswith('a"b\\c') and "\x1b" not in tags
+
+
+def test_labels_with_every_byte(tmp_path, started):
+    """Formats that are UTF-8 stay so, and nothing is lost."""
+    trace = tmp_path / "t.alys"
+    program = started.program("c_stacks", env={"OTEL_RESOURCE_ATTRIBUTES": "every=" + "".join(f"%{b:02X}" for b in EVERY) + ",zero=a%00"})
+    tracer = started.tracer("-p", program.wait_ready().pid, "-o", trace).recording()
+    program.go().go().finish()
+    assert tracer.wait() == 0
+    for name in ("pprof", "otlp"):
+        assert alys("convert", "-q", "-f", name, trace, tmp_path / name).returncode == 0
+    labels = labels_of(pprof_rules.Profile((tmp_path / "pprof").read_bytes()))
+    assert labels["every"] == CLEAN and "zero" not in labels
+    (resource,) = protobuf_text.decode("otlp.proto", "otlp.ProfilesData", (tmp_path / "otlp").read_bytes())["resource_profiles"]
+    found = {a["key"][0]: next(iter(a["value"][0].values()))[0] for a in resource["resource"][0]["attributes"]}
+    assert found["every"].replace("\\'", "'").encode() == CLEAN.replace("\\", "\\\\").replace('"', '\\"').encode()
+    assert found["process.executable.build_id.gnu"] == build_id("c_stacks")
+    assert all(c.isprintable() or c == "\n" for c in alys("info", trace).stdout)
 
 
 def test_labels_of_a_conversion(tmp_path):
@@ -68,16 +107,18 @@ def test_labels_of_a_daemon(started, served, group):  # noqa: F811
         program = started.program("c_grow").wait_ready().go()
         (scope / "cgroup.procs").write_text(str(program.pid))
         server = served("-p", program.pid, "--push", f"http://127.0.0.1:{backend.port}", "--push-every", "1", "--label", "team=pay",
-                        "--label", f"odd={ODD}")
+                        "--label", f"odd={ODD}", "--label", os.fsdecode(b"every=" + EVERY))
         wait_until(lambda: backend.taken)
         pushed = {label["name"]: label["value"] for label in backend.taken[0][2]["series"][0]["labels"]}
         listed = json.loads(get(f"{server.url}/sd").text)[0]["labels"]
         info = next(line for line in get(f"{server.url}/metrics").text.split("\n") if line.startswith("alys_target_info{"))
-        for labels in (pushed, listed, dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', info))):
+        of_metrics = {name: unquoted(value) for name, value in re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', info)}
+        for labels in (pushed, listed, of_metrics):
             assert (labels["service_name"], labels["container_id"], labels["team"]) == ("c_grow", CONTAINER, "pay"), labels
             assert labels["pid"] == str(program.pid) and labels["odd"].startswith("a") and "\x1b" not in labels["odd"]
+            assert labels["exe"].endswith("/c_grow") and labels["build_id"] == build_id("c_grow") and labels["every"] == CLEAN
         url = f"{server.url}/debug/pprof/allocs?pid={program.pid}"
-        pprof_rules.check_answer(get(url))
+        assert labels_of(pprof_rules.check_answer(get(url)))["every"] == CLEAN
         tags = pprof("-tags", url)
         assert all(re.search(rf"^ *{name}: Total .*\n.*\): {value}$", tags, re.M) for name, value in (("container_id", CONTAINER), ("team", "pay"))), tags
         status = server.ctl("status").decode()

@@ -10,6 +10,7 @@ import time
 import pytest
 
 import conftest
+import pprof_rules
 from collected import SOURCES, liveness_of, record
 from conftest import ALYS, PROGS, STRAIGHT, TIMEOUT, alys, convert, pprof
 
@@ -120,6 +121,28 @@ def test_objects_from_before_by_type(started, tmp_path):
     known_truth(started, trace, "alive.staticgc")
     rows = check_rows(trace, tmp_path)
     assert {"String", "(buffer)"} <= set(rows) and any(name.startswith("(class ") for name in rows), rows
+
+
+def test_objects_from_before_by_process(started, tmp_path):
+    """They have the labels of the process that has them."""
+    trace = tmp_path / "t.alys"
+    programs = [started.program("c_gcbefore", n, n // 3, 3).wait_ready() for n in (3000, 600)]
+    tracer = started.tracer("-p", ",".join(str(p.pid) for p in programs), "--label", "team=pay", "-o", trace).recording()
+    for p in programs:
+        p.go().truths()
+    time.sleep(0.3)
+    tracer.stop()
+    profile = pprof_rules.Profile(convert(trace, "pprof", tmp_path / "t.pb.gz").read_bytes())
+    names = {f.one(1): profile.strings[f.one(2)] for f in profile.functions}
+    before = {loc.one(1) for loc in profile.locations if names[loc.messages(4)[0].one(1)].startswith("[before the recording]")}
+    found = collections.Counter()
+    for s in profile.samples:
+        labels = {profile.strings[label.one(1)]: profile.strings[label.one(2)] or label.one(3) for label in s.messages(3)}
+        assert labels["team"] == "pay" and labels["exe"].endswith("/c_gcbefore"), labels
+        if list(s.numbers(1))[0] in before:
+            found[labels["pid"]] += list(s.numbers(2))[2]
+    assert all(abs(found[p.pid] - left) <= 3 for p, left in zip(programs, (2000, 400))), found
+    assert [p.finish() for p in programs] == [0, 0]
 
 
 ZEROS = r"""

@@ -160,8 +160,12 @@ static int each_process(void *ctx, int (*fn)(void *fn_ctx, const struct http_pro
 	memset(evil.comm + 12, 'x', 4);
 	int rc = fn(fn_ctx, &evil);
 	for (size_t i = 0; !rc && i < n; i++) {
+		char container[96];
+		snprintf(container, sizeof(container), "container.id=%064zx,odd=a%%22%%0A%%FF", i);
 		struct http_process p = { .pid = (uint32_t)(100 + i),
 					  .comm = "crowd",
+					  .attributes = container,
+					  .build_id = i ? "c0ffee" : "",
 					  .live_bytes = (double)i,
 					  .live_below = i % 500 == 5 ? 3 << 20 : 0 };
 		rc = fn(fn_ctx, &p);
@@ -292,6 +296,28 @@ static void test_sd(void **state)
 	buf_free(&b);
 }
 
+/* As many series as there are processes to discover, and a fixed number in /metrics. */
+static void test_thousands_of_containers(void **state)
+{
+	size_t crowd = 5000;
+	struct http_source s = { .ctx = &crowd, .each_process = each_process, .status = status };
+	struct http h = { .source = &s, .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct buf targets = { 0 }, numbers = { 0 };
+	(void)state;
+	assert_int_equal(sd_write(&s, "localhost:6060", &targets), 0);
+	check_clean(&targets);
+	assert_int_equal(times(buf_str(&targets), "\"container_id\":\"0000"), 5000);
+	assert_int_equal(times(buf_str(&targets), "\"odd\":\"a\\\"\\\\x0a\\\\xff\""), 5000);
+	assert_int_equal(times(buf_str(&targets), "\"build_id\":\"c0ffee\""), 4999);
+	assert_int_equal(metrics_write(&h, 0, &numbers), 0);
+	check_clean(&numbers);
+	assert_int_equal(times(buf_str(&numbers), "\nalys_target_info{"), 100);
+	assert_int_equal(times(buf_str(&numbers), "container_id=\"0000"), 99);
+	assert_int_equal(times(buf_str(&numbers), ",build_id=\"c0ffee\","), 99);
+	buf_free(&targets);
+	buf_free(&numbers);
+}
+
 /* --- addresses --------------------------------------------------------------------------------- */
 
 static int try_listen(const char *address, bool insecure, struct http_listener *got)
@@ -406,9 +432,16 @@ static void test_heads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_routes),    cmocka_unit_test(test_parameters),      cmocka_unit_test(test_hosts),
-		cmocka_unit_test(test_page),      cmocka_unit_test(test_metrics),         cmocka_unit_test(test_sd),
-		cmocka_unit_test(test_addresses), cmocka_unit_test(test_local_addresses), cmocka_unit_test(test_heads),
+		cmocka_unit_test(test_routes),
+		cmocka_unit_test(test_parameters),
+		cmocka_unit_test(test_hosts),
+		cmocka_unit_test(test_page),
+		cmocka_unit_test(test_metrics),
+		cmocka_unit_test(test_sd),
+		cmocka_unit_test(test_thousands_of_containers),
+		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_local_addresses),
+		cmocka_unit_test(test_heads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

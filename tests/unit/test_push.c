@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -68,6 +69,26 @@ static void test_messages(void **state)
 	memset(large, 'z', sizeof(large));
 	memcpy(large, head, sizeof(head) - 1);
 	check_body(PUSH_PARCA, "shop", large + sizeof(head) - 1, 300, large, sizeof(large));
+}
+
+/* Pyroscope takes 30 labels of a series. */
+static void test_labels_are_bounded(void **state)
+{
+	struct payload_who who = { .pid = 7, .comm = "x", .exe = "/bin/x", .build_id = "c0ffee" };
+	struct buf pprof = { 0 };
+	size_t n = 0;
+	(void)state;
+	for (char c = 'a'; c <= 'z'; c++)
+		snprintf(who.attributes + strlen(who.attributes), 16, "%s%c=%%00,%c%c=1", *who.attributes ? "," : "", c, c, c);
+	struct payload *p = payload_new(PUSH_PYROSCOPE, &who, &pprof);
+	assert_non_null(p);
+	buf_u8(&p->body, '\0');
+	for (const char *at = (const char *)p->body.data; (at = strstr(at, "{\"name\":")); at++)
+		n++;
+	assert_int_equal(n, 30);
+	assert_non_null(
+		strstr((const char *)p->body.data, "\"exe\",\"value\":\"/bin/x\"},{\"name\":\"build_id\",\"value\":\"c0ffee\"}"));
+	payload_free(p);
 }
 
 static struct payload *payload_of(size_t n)
@@ -170,8 +191,12 @@ static void test_otlp_responses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bodies),    cmocka_unit_test(test_messages),       cmocka_unit_test(test_queue_is_bounded),
-		cmocka_unit_test(test_addresses), cmocka_unit_test(test_otlp_responses),
+		cmocka_unit_test(test_bodies),
+		cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_labels_are_bounded),
+		cmocka_unit_test(test_queue_is_bounded),
+		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_otlp_responses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

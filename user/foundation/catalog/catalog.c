@@ -3,6 +3,7 @@
 #include "catalog/catalog.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,6 +147,7 @@ int catalog_put_proc(struct catalog *c, const struct proc *p)
 	struct proc *row = table_put(&c->procs, &c->store, p->id.n, sizeof(*row));
 	if (!row)
 		return -ENOMEM;
+	kept.program = row->program;
 	*row = kept;
 	return 0;
 }
@@ -173,6 +175,10 @@ int catalog_put_mapping(struct catalog *c, const struct mapping *m)
 	if (!row)
 		return -ENOMEM;
 	*row = *m;
+	struct proc *p = table_get(&c->procs, m->proc.n);
+	const struct module *file = table_get(&c->modules, m->module.n);
+	if (p && file && p->exe == file->path) /* texts are interned */
+		p->program = file->id;
 	return 0;
 }
 
@@ -239,6 +245,21 @@ const struct proc *catalog_proc(const struct catalog *c, struct proc_id id)
 const struct module *catalog_module(const struct catalog *c, struct module_id id)
 {
 	return table_get(&c->modules, id.n);
+}
+
+const char *module_build_id(const struct module *m, char out[BUILD_ID_TEXT])
+{
+	*out = '\0';
+	for (size_t i = 0; i < m->build_id_sz && i < BUILD_ID_MAX; i++)
+		snprintf(out + 2 * i, 3, "%02x", m->build_id[i]);
+	return out;
+}
+
+const char *catalog_build_id(const struct catalog *c, const struct proc *p, char out[BUILD_ID_TEXT])
+{
+	const struct module *m = catalog_module(c, p->program);
+	*out = '\0';
+	return m ? module_build_id(m, out) : out;
 }
 
 const struct mapping *catalog_mapping(const struct catalog *c, struct map_id id)

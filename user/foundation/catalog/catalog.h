@@ -23,11 +23,13 @@ struct proc {
 	uint32_t generation; /* number of execs seen */
 	uint64_t start_ns;   /* process start, CLOCK_MONOTONIC */
 	const char *comm;
-	const char *exe;        /* path as the process sees it; never its arguments */
-	const char *attributes; /* catalog/attributes.h; "" = none */
+	const char *exe;          /* path as the process sees it; never its arguments */
+	const char *attributes;   /* catalog/attributes.h; "" = none */
+	struct module_id program; /* the file of exe; the catalog sets it when that is mapped, 0 until then */
 };
 
 #define BUILD_ID_MAX 32
+#define BUILD_ID_TEXT (2 * BUILD_ID_MAX + 1)
 
 struct module {
 	struct module_id id;
@@ -36,6 +38,8 @@ struct module {
 	uint8_t build_id[BUILD_ID_MAX];
 	uint8_t build_id_sz; /* 0 = the file has none */
 };
+/* In hexadecimal; "" = none. Returns out. */
+const char *module_build_id(const struct module *m, char out[BUILD_ID_TEXT]);
 
 struct mapping {
 	struct map_id id;
@@ -161,6 +165,8 @@ const char *catalog_text(struct catalog *c, const char *text);
 const char *catalog_meta(const struct catalog *c, const char *key);
 const struct proc *catalog_proc(const struct catalog *c, struct proc_id id);
 const struct module *catalog_module(const struct catalog *c, struct module_id id);
+/* Of the program that the process executes; "" = none, or not known yet. Returns out. */
+const char *catalog_build_id(const struct catalog *c, const struct proc *p, char out[BUILD_ID_TEXT]);
 const struct mapping *catalog_mapping(const struct catalog *c, struct map_id id);
 const struct stack *catalog_stack(const struct catalog *c, struct stack_id id);
 const struct symbols *catalog_symbols(const struct catalog *c, struct module_id m, uint64_t pc);

@@ -240,12 +240,12 @@ static void add_processes(struct buf *out, const struct catalog *c)
 static void add_modules(struct buf *out, const struct catalog *c)
 {
 	const struct module *m;
+	char id[BUILD_ID_TEXT];
 	for (size_t i = 0; (m = catalog_next_module(c, &i));) {
 		buf_adds(out, "file         ");
 		add_clean(out, m->path ?: "");
 		buf_adds(out, m->build_id_sz ? " " : " (no build id)");
-		for (size_t b = 0; b < m->build_id_sz; b++)
-			buf_addf(out, "%02x", m->build_id[b]);
+		buf_adds(out, module_build_id(m, id));
 		buf_adds(out, "\n");
 	}
 }

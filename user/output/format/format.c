@@ -388,10 +388,17 @@ static int by_type(const void *a, const void *b)
 	return strcmp(((const struct before_row *)a)->type, ((const struct before_row *)b)->type);
 }
 
+static int by_type_and_process(const void *a, const void *b)
+{
+	const struct before_row *x = a, *y = b;
+	int order = by_type(a, b);
+	return order ? order : (x->proc.n > y->proc.n) - (x->proc.n < y->proc.n);
+}
+
 static int by_size(const void *a, const void *b)
 {
 	const struct before_row *x = a, *y = b;
-	return x->sz != y->sz ? (x->sz < y->sz ? 1 : -1) : by_type(a, b);
+	return x->sz != y->sz ? (x->sz < y->sz ? 1 : -1) : by_type_and_process(a, b);
 }
 
 /* Merges rows of the same type from several processes. */
@@ -403,6 +410,7 @@ static size_t merge_types(struct before_row *rows, size_t n)
 		if (kept && !by_type(&rows[kept - 1], &rows[i])) {
 			rows[kept - 1].cnt += rows[i].cnt;
 			rows[kept - 1].sz += rows[i].sz;
+			rows[kept - 1].proc = (struct proc_id){ 0 };
 		} else {
 			rows[kept++] = rows[i];
 		}
@@ -410,7 +418,20 @@ static size_t merge_types(struct before_row *rows, size_t n)
 	return kept;
 }
 
-struct before_row *format_before_rows(const struct catalog *c, size_t *cnt)
+/* 0 where there are several; of one that executed another program, the last. */
+static struct proc_id only_process(const struct catalog *c)
+{
+	size_t i = 0;
+	const struct proc *only = catalog_next_proc(c, &i);
+	for (const struct proc *p = only; p; p = catalog_next_proc(c, &i)) {
+		if (p->tgid != only->tgid)
+			return (struct proc_id){ 0 };
+		only = p;
+	}
+	return only ? only->id : (struct proc_id){ 0 };
+}
+
+struct before_row *format_before_rows_apart(const struct catalog *c, size_t *cnt)
 {
 	const struct older *o;
 	struct before all;
@@ -426,14 +447,24 @@ struct before_row *format_before_rows(const struct catalog *c, size_t *cnt)
 	for (size_t i = 0; (o = catalog_next_older(c, &i));) {
 		if (!o->cnt)
 			continue;
-		rows[n++] = (struct before_row){ o->type, o->cnt, o->bytes };
+		rows[n++] = (struct before_row){ o->type, o->proc, o->cnt, o->bytes };
 		all.cnt -= o->cnt < all.cnt ? o->cnt : all.cnt;
 		all.sz -= o->bytes < all.sz ? o->bytes : all.sz;
 	}
 	if (all.cnt)
-		rows[n++] = (struct before_row){ "", all.cnt, all.sz };
-	*cnt = merge_types(rows, n);
-	qsort(rows, *cnt, sizeof(*rows), by_size);
+		rows[n++] = (struct before_row){ "", only_process(c), all.cnt, all.sz };
+	*cnt = n;
+	qsort(rows, n, sizeof(*rows), by_size);
+	return rows;
+}
+
+struct before_row *format_before_rows(const struct catalog *c, size_t *cnt)
+{
+	struct before_row *rows = format_before_rows_apart(c, cnt);
+	if (rows) {
+		*cnt = merge_types(rows, *cnt);
+		qsort(rows, *cnt, sizeof(*rows), by_size);
+	}
 	return rows;
 }
 

@@ -57,9 +57,12 @@ bool format_before(const struct catalog *c, struct before *out);
  */
 struct before_row {
 	const char *type;
+	struct proc_id proc; /* 0: of several processes, or which one is not known */
 	uint64_t cnt, sz;
 };
 struct before_row *format_before_rows(const struct catalog *c, size_t *cnt);
+/* The same by process and type. */
+struct before_row *format_before_rows_apart(const struct catalog *c, size_t *cnt);
 /* "[before the recording] Foo" */
 void format_before_name(const struct before_row *row, struct buf *out);
 /* The same as text, below tables of what is live: lines, or nothing. */

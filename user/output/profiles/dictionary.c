@@ -165,7 +165,7 @@ struct before_row *dictionary_before_rows(const struct dictionary *d, size_t *cn
 {
 	const struct sink_options *o = d->in->options;
 	*cnt = 0;
-	return o->from_ns || o->until_ns ? NULL : format_before_rows(d->in->catalog, cnt);
+	return o->from_ns || o->until_ns ? NULL : format_before_rows_apart(d->in->catalog, cnt);
 }
 
 static int64_t clamped(uint64_t n)
@@ -190,11 +190,8 @@ void dictionary_before(struct dictionary *d, const struct before_row *row, int64
 
 static int64_t build_id_of(struct dictionary *d, const struct module *module)
 {
-	char hex[2 * BUILD_ID_MAX + 1];
-	size_t n = module->build_id_sz <= BUILD_ID_MAX ? module->build_id_sz : BUILD_ID_MAX;
-	for (size_t i = 0; i < n; i++)
-		snprintf(hex + 2 * i, 3, "%02x", module->build_id[i]);
-	return string_n(d, hex, 2 * n);
+	char hex[BUILD_ID_TEXT];
+	return dictionary_string(d, module_build_id(module, hex));
 }
 
 static void write_mapping(struct dictionary *d, uint64_t id, const struct used_mapping *u)

@@ -70,7 +70,7 @@ int64_t dictionary_clean(struct dictionary *d, const char *text);
 /* Fills d->ids. */
 void dictionary_stack(struct dictionary *d, const struct sink_stack *s);
 /*
- * What the collector's marks say of objects from before the recording; the caller frees it, NULL for a part of the
+ * What the collector's marks say of objects from before the recording, by process; the caller frees it, NULL for a part of the
  * recording. A type is known and no stack: d->ids becomes a location that is no address. In use, and allocated at no time.
  */
 struct before_row *dictionary_before_rows(const struct dictionary *d, size_t *cnt);

@@ -253,16 +253,15 @@ static void add_rows(struct otlp *o, const struct fold *order)
 	sink_stack_free(&stack);
 }
 
-/* Objects from before the recording are not kept by process: they are added to the first one. */
+/* Those whose process is not known are in a resource without identity. */
 static void add_before(struct otlp *o)
 {
-	size_t n = 0, first = 0;
+	size_t n = 0;
 	struct before_row *rows = dictionary_before_rows(&o->d, &n);
-	const struct proc *proc = catalog_next_proc(o->in->catalog, &first);
-	for (size_t i = 0; proc && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		int64_t values[VALUE_CNT];
 		dictionary_before(&o->d, &rows[i], values);
-		add_values(o, proc->id, values);
+		add_values(o, rows[i].proc, values);
 	}
 	free(rows);
 }
@@ -318,6 +317,7 @@ static void add_attribute(struct otlp *o, struct buf *out, const char *name, con
 
 static void add_identity(struct otlp *o, const struct proc *proc, struct buf *out)
 {
+	char build_id[BUILD_ID_TEXT];
 	struct buf resource = { 0 };
 	struct attribute a;
 	if (!attributes_get(proc->attributes, "service.name", &a))
@@ -329,6 +329,8 @@ static void add_identity(struct otlp *o, const struct proc *proc, struct buf *ou
 	add_attribute(o, &resource, "process.pid", NULL, proc->tgid);
 	add_attribute(o, &resource, "process.executable.name", format_basename(proc->exe), 0);
 	add_attribute(o, &resource, "process.executable.path", proc->exe, 0);
+	if (*catalog_build_id(o->in->catalog, proc, build_id))
+		add_attribute(o, &resource, "process.executable.build_id.gnu", build_id, 0);
 	pack_nested(out, RESOURCE_PROFILES_RESOURCE, &resource);
 	o->failed |= resource.failed || out->failed;
 	buf_free(&resource);

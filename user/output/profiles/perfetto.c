@@ -332,7 +332,7 @@ static void add_rows(struct perfetto *p, const struct fold *order)
 	sink_stack_free(&stack);
 }
 
-/* Objects from before the recording count as allocated at its start; they are not kept by process. */
+/* Objects from before the recording count as allocated at its start. A dump is of a process: the first has those of an unknown one. */
 static void add_before(struct perfetto *p)
 {
 	size_t n = 0, first = 0;
@@ -343,7 +343,7 @@ static void add_before(struct perfetto *p)
 		dictionary_before(&p->d, &rows[i], values);
 		values[VALUE_ALLOC_OBJECTS] = values[VALUE_INUSE_OBJECTS];
 		values[VALUE_ALLOC_SPACE] = values[VALUE_INUSE_SPACE];
-		add_sample(p, proc->id, values);
+		add_sample(p, rows[i].proc.n ? rows[i].proc : proc->id, values);
 	}
 	free(rows);
 }

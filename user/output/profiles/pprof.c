@@ -18,8 +18,8 @@
 #include "user/output/profiles/pprof.pb-c.h"
 
 #define FLUSH_SZ (256 * 1024)
-/* Of a sample: pid and service_name among them. */
-#define LABELS_MAX 34
+/* Of a sample: pid, exe, build_id and service_name among them. */
+#define LABELS_MAX 36
 
 typedef Perftools__Profiles__Profile profile_msg;
 
@@ -225,30 +225,46 @@ static Perftools__Profiles__Label *add_label(struct pprof *p, const char *key)
 	return l;
 }
 
-/* What the process is known by; its number where there are several. */
+/* Of one process, the number is the caller's choice, and mapping 1 is its program. */
+static void label_program(struct pprof *p, const struct proc *proc)
+{
+	char build_id[BUILD_ID_TEXT];
+	add_label(p, "pid")->num = proc->tgid;
+	if (*proc->exe)
+		add_label(p, "exe")->str = dictionary_clean(&p->d, proc->exe);
+	if (*catalog_build_id(p->in->catalog, proc, build_id))
+		add_label(p, "build_id")->str = dictionary_string(&p->d, build_id);
+}
+
+/* What the process is known by. */
 static void label_process(struct pprof *p, const struct proc *proc)
 {
 	struct attribute a;
 	p->labelled = proc->id;
 	p->labels.cnt = 0;
 	if (p->several)
-		add_label(p, "pid")->num = proc->tgid;
+		label_program(p, proc);
 	if (attributes_get(proc->attributes, "service.name", &a))
 		add_label(p, "service_name")->str = dictionary_clean(&p->d, a.value);
 	for (size_t at = 0; proc->attributes && p->labels.cnt < LABELS_MAX && attributes_next_label(proc->attributes, &at, &a);)
 		add_label(p, a.name)->str = dictionary_clean(&p->d, a.value);
 }
 
+static void append_labelled(struct pprof *p, struct proc_id id, int64_t values[VALUE_CNT])
+{
+	const struct proc *proc = catalog_proc(p->in->catalog, id);
+	if (proc && proc->id.n != p->labelled.n)
+		label_process(p, proc);
+	append_sample(p, values, p->labels.list, proc ? p->labels.cnt : 0);
+}
+
 static void add_sample(struct pprof *p, const struct snapshot_row *row, const struct sink_stack *stack)
 {
-	const struct proc *proc = catalog_proc(p->in->catalog, row->proc);
 	int64_t values[VALUE_CNT];
 	if (!format_values(p->in->catalog, &row->t, values))
 		return;
 	dictionary_stack(&p->d, stack);
-	if (proc && proc->id.n != p->labelled.n)
-		label_process(p, proc);
-	append_sample(p, values, p->labels.list, proc ? p->labels.cnt : 0);
+	append_labelled(p, row->proc, values);
 }
 
 /* Compares pids, since exec gives a process a new id. */
@@ -297,7 +313,7 @@ static void add_before(struct pprof *p)
 	for (size_t i = 0; i < n; i++) {
 		int64_t values[VALUE_CNT];
 		dictionary_before(&p->d, &rows[i], values);
-		append_sample(p, values, NULL, 0);
+		append_labelled(p, rows[i].proc, values);
 	}
 	p->verbatim = false;
 	free(rows);

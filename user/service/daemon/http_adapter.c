@@ -36,6 +36,7 @@ static int give_process(void *ctx, const struct continuous_process *p)
 	struct http_process out = {
 		.pid = p->tgid,
 		.attributes = p->attributes,
+		.build_id = p->build_id,
 		.start_ns = p->start_ns + e->asleep_ns,
 		.live_bytes = p->live,
 		.live_error = p->live_error,

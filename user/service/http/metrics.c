@@ -224,7 +224,7 @@ static void put_identities(const struct process_list *r, struct buf *out)
 		put_label(out, e->comm);
 		buf_adds(out, "\",exe=\"");
 		put_label(out, e->exe);
-		buf_adds(out, "\",service_name=\"");
+		buf_addf(out, "\",build_id=\"%s\",service_name=\"", e->build_id);
 		put_label(out, attributes_get(e->attributes, "service.name", &a) ? a.value : e->comm);
 		for (size_t at = 0; e->attributes && attributes_next_label(e->attributes, &at, &a);) {
 			buf_addf(out, "\",%s=\"", a.name);

@@ -48,6 +48,8 @@ static int add(void *ctx, const struct http_process *p)
 	if (p->lost_by)
 		strncpy(e->lost_by, p->lost_by, sizeof(e->lost_by) - 1);
 	e->attributes = p->attributes && *p->attributes ? strdup(p->attributes) : NULL;
+	if (p->build_id)
+		strncpy(e->build_id, p->build_id, sizeof(e->build_id) - 1);
 	copy_history(e, p);
 	e->history_step_s = sane(p->history_step_s);
 	e->resident_bytes = sane(p->resident_bytes);

@@ -11,7 +11,7 @@
 /* A copy of a struct http_process; texts are truncated, not cleaned. */
 struct process_list_entry {
 	uint32_t pid;
-	char comm[17], exe[257];
+	char comm[17], exe[257], build_id[65];
 	char *attributes; /* NULL = none */
 	double live_bytes, live_error, live_below, alloc_rate;
 	uint64_t recorded, lost;

@@ -32,6 +32,8 @@ static int put_process(void *ctx, const struct http_process *p)
 	for (size_t at = 0; p->attributes && attributes_next_label(p->attributes, &at, &a);)
 		put_label(sd->out, a.name, a.value);
 	put_label(sd->out, "exe", exe);
+	if (p->build_id && *p->build_id)
+		put_label(sd->out, "build_id", p->build_id);
 	buf_addf(sd->out, ",\"pid\":\"%u\",\"__param_pid\":\"%u\"}}", p->pid, p->pid);
 	sd->between = ",";
 	return 0;

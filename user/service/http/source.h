@@ -27,6 +27,7 @@ struct http_process {
 	char comm[16]; /* any bytes: http cleans them */
 	char exe[256];
 	const char *attributes;  /* catalog/attributes.h; NULL = none */
+	const char *build_id;    /* of exe, in hexadecimal; NULL or "" = not known */
 	uint64_t start_ns;       /* CLOCK_BOOTTIME of the process' start: with pid its identity */
 	double live_bytes;       /* estimated when sampled */
 	double live_error;       /* standard error */

@@ -101,6 +101,8 @@ static void describe(const struct continuous *c, const struct heap_of *o, struct
 		.begun_ns = o->begun_ns,
 	};
 	account_lost_by(&a, out->lost_by, sizeof(out->lost_by));
+	if (p)
+		catalog_build_id(c->live.h.catalog, p, out->build_id);
 }
 
 static void end_process(struct continuous *c, struct proc_id proc, enum ending why)

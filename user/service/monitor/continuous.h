@@ -23,13 +23,14 @@ struct continuous_process {
 	uint32_t tgid;
 	struct proc_id proc;
 	const char *comm, *exe;
-	const char *attributes; /* catalog/attributes.h */
-	uint64_t start_ns;      /* CLOCK_MONOTONIC */
-	double live, rate;      /* bytes, bytes per second; estimates */
-	double live_error;      /* its standard error */
-	double live_below;      /* nothing was sampled: it is below this with 95 % confidence; 0 = something was */
-	uint64_t events, lost;  /* lost: by BPF, which knows the process */
-	char lost_by[160];      /* the stages */
+	const char *attributes;       /* catalog/attributes.h */
+	char build_id[BUILD_ID_TEXT]; /* of exe; "" = none, or not known yet */
+	uint64_t start_ns;            /* CLOCK_MONOTONIC */
+	double live, rate;            /* bytes, bytes per second; estimates */
+	double live_error;            /* its standard error */
+	double live_below;            /* nothing was sampled: it is below this with 95 % confidence; 0 = something was */
+	uint64_t events, lost;        /* lost: by BPF, which knows the process */
+	char lost_by[160];            /* the stages */
 	const double *history;
 	size_t history_cnt;
 	double history_step_s; /* interval between its points */

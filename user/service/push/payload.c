@@ -9,6 +9,9 @@
 
 #include "base/text.h"
 
+/* Pyroscope refuses a series with more than 30 labels; five of ours and __delta__ are among them. */
+#define ATTRIBUTE_LABELS_MAX 24
+
 typedef void label_fn(struct buf *out, const char *name, const char *value);
 
 /* The labels of `who` in both formats. */
@@ -16,6 +19,7 @@ static void put_labels(struct buf *out, const struct payload_who *who, label_fn 
 {
 	char pid[16];
 	struct attribute a;
+	size_t at = 0;
 	snprintf(pid, sizeof(pid), "%u", who->pid);
 	put(out, "__name__", "memory");
 	put(out, "service_name",
@@ -23,7 +27,11 @@ static void put_labels(struct buf *out, const struct payload_who *who, label_fn 
 	    : *who->comm                                        ? who->comm
 								: "unknown");
 	put(out, "pid", pid);
-	for (size_t at = 0; attributes_next_label(who->attributes, &at, &a);)
+	if (*who->exe)
+		put(out, "exe", who->exe);
+	if (*who->build_id)
+		put(out, "build_id", who->build_id);
+	for (int n = 0; n < ATTRIBUTE_LABELS_MAX && attributes_next_label(who->attributes, &at, &a); n++)
 		put(out, a.name, a.value);
 }
 

@@ -12,7 +12,7 @@
 /* Whose profile; texts are truncated, not cleaned. */
 struct payload_who {
 	uint32_t pid;
-	char comm[17];
+	char comm[17], exe[257], build_id[65];
 	char attributes[ATTRIBUTES_MAX]; /* catalog/attributes.h */
 };
 

@@ -142,6 +142,8 @@ static void follow(struct push *p, const struct process_list_entry *e)
 	struct payload_who who = { .pid = e->pid };
 	struct http_mark *now;
 	memcpy(who.comm, e->comm, sizeof(who.comm));
+	memcpy(who.exe, e->exe, sizeof(who.exe));
+	memcpy(who.build_id, e->build_id, sizeof(who.build_id));
 	if (e->attributes)
 		snprintf(who.attributes, sizeof(who.attributes), "%s", e->attributes);
 	if (p->backend->whole) {
