@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conftest import ALYS, TIMEOUT, alys, wait_until
+from conftest import ALYS, TIMEOUT, alys, law, remove_group, wait_until
 from sockets import free_port
 from web_driver import get
 
@@ -74,6 +74,52 @@ def test_the_manifests_command(pod, started, group, tmp_path):
         inner.rmdir()
         scope.rmdir()
     assert daemon.returncode == 0
+
+
+CROWD = 700
+
+
+def contained(scope):
+    """A shell in a container's group of its own, which allocates for each line that it reads."""
+    scope.mkdir()
+    return subprocess.Popen(["sh", "-c", 'echo 0 >"$0/cgroup.procs" && exec sh -c "while read -r x; do last=$x; done"', scope],
+                            stdin=subprocess.PIPE)
+
+
+def read_lines(shell):
+    shell.stdin.write(b"a line to keep\n" * 50)
+    shell.stdin.flush()
+
+
+@pytest.mark.bpf
+def test_many_containers(daemon, group):
+    """Containers with ids of their own come and go: each is found by its id, /metrics stays short, and memory does not grow with them."""
+    d = daemon("--cgroup", group, "--listen", "0", "--sample", "bytes:16", "--max-memory", "96M")
+    url = "http://" + d.status()["http"].strip("/").removeprefix("http://")
+    found = lambda: [t["labels"]["container_id"] for t in json.loads(get(f"{url}/sd").text)]
+    used = []
+    for turn in range(3):
+        ids = sorted(f"{turn * CROWD + i:064x}" for i in range(CROWD))
+        shells = [contained(group / f"docker-{one}.scope") for one in ids]
+        d.until(lambda: d.status()["processes"].startswith(f"{CROWD} traced"))
+        for shell in shells:
+            read_lines(shell)
+        wait_until(lambda: sorted(found()) == ids)
+        assert get(f"{url}/metrics").text.count("\nalys_target_info{") == 100
+        used.append(own_memory(d))
+        for shell in shells:
+            shell.communicate(timeout=TIMEOUT)
+        wait_until(lambda: not found())
+        for one in ids:
+            remove_group(group / f"docker-{one}.scope")
+    assert used[2] < used[1] + 4 and used[2] < 96, used
+    law(d)
+    d.end()
+
+
+def own_memory(d):
+    """In MiB, as status says."""
+    return float(re.match(r"([\d.]+) MiB", d.status()["memory"])[1])
 
 
 def listens(url):
