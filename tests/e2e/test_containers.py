@@ -11,10 +11,12 @@ import pytest
 import yaml
 
 from conftest import ALYS, TIMEOUT, alys, law, remove_group, wait_until
+from pages import check_keys, commands, indented, section
 from sockets import free_port
 from web_driver import get
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/containers.md"
 MANIFEST = ROOT / "dist/kubernetes/daemonset.yaml"
 CONTAINER, POD = "89abcdef01234567" * 4, "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
 
@@ -37,27 +39,66 @@ def test_the_manifest_asks_for_what_the_service_has(pod):
     assert {"CAP_" + name for name in security["capabilities"]["add"]} == set(re.search("CapabilityBoundingSet=(.*)", unit)[1].split())
     assert security["capabilities"]["drop"] == ["ALL"] and not security["allowPrivilegeEscalation"]
     assert pod["hostPID"] and "privileged" not in security
-    page = (ROOT / "docs/containers.md").read_text()
-    assert set(re.findall(r"--cap-add=(\w+)", page)) == set(security["capabilities"]["add"])
+    assert set(re.findall(r"--cap-add=(\w+)", PAGE.read_text())) == set(security["capabilities"]["add"])
     # Each volume is mounted, and each mount has a volume; $(NAME) in arguments is a variable of the container.
     assert {v["name"] for v in pod["volumes"]} == {m["name"] for m in container["volumeMounts"]}
     assert set(re.findall(r"\$\((\w+)\)", " ".join(container["args"]))) == {v["name"] for v in container["env"]}
 
 
-@pytest.mark.bpf
-def test_the_manifests_command(pod, started, group, tmp_path):
-    """Run with the manifest's words and capabilities, its probes' paths answer, and a pod's process has the pod's labels."""
+def test_the_manifest_is_a_daemonset():
+    """Names and types of the fields: Kubernetes' API reference 1.34, apps/v1. A selector must match the template's labels."""
+    labels, field = {"*": str}, {"name": str, "valueFrom": {"fieldRef": {"fieldPath": str}}}
+    probe, amounts = {"httpGet": {"path": str, "port": str}}, {"cpu": str, "memory": str}
+    security = {"runAsUser": int, "readOnlyRootFilesystem": bool, "allowPrivilegeEscalation": bool,
+                "capabilities": {"drop": [str], "add": [str]}}
+    container = {"name": str, "image": str, "imagePullPolicy": str, "args": [str], "env": [field],
+                 "ports": [{"name": str, "containerPort": int}], "readinessProbe": probe, "livenessProbe": probe,
+                 "resources": {"requests": amounts, "limits": amounts}, "securityContext": security,
+                 "volumeMounts": [{"name": str, "mountPath": str}]}
+    pod = {"hostPID": bool, "automountServiceAccountToken": bool, "tolerations": [{"operator": str}], "containers": [container],
+           "volumes": [{"name": str, "emptyDir": {}}]}
+    manifest = yaml.safe_load(MANIFEST.read_text())
+    check_keys(manifest, {"apiVersion": str, "kind": str, "metadata": {"name": str, "labels": labels},
+                          "spec": {"selector": {"matchLabels": labels},
+                                   "template": {"metadata": {"labels": labels}, "spec": pod}}})
+    assert (manifest["apiVersion"], manifest["kind"]) == ("apps/v1", "DaemonSet")
+    assert manifest["spec"]["selector"]["matchLabels"].items() <= manifest["spec"]["template"]["metadata"]["labels"].items()
+    named = manifest["spec"]["template"]["spec"]["containers"][0]
+    assert {named[p]["httpGet"]["port"] for p in ("readinessProbe", "livenessProbe")} == {p["name"] for p in named["ports"]}
+
+
+def test_every_section_begins_with_a_command():
+    text = PAGE.read_text()
+    first = [indented(text)[0], indented(section(PAGE, "In a container"))[0], indented(section(PAGE, "Kubernetes"))[0]]
+    assert first == ["sudo alys-bpf daemon --all --listen 6060", "make image", "kubectl apply -f dist/kubernetes/daemonset.yaml"]
+    assert all(s.lstrip("\n").startswith("    ") for s in re.split(r"^#+ .*$", text, flags=re.M)[1:])
+    assert (ROOT / first[2].split()[-1]) == MANIFEST
+
+
+@pytest.fixture(params=["manifest", "page"])
+def launched(request, pod):
+    """The command of the manifest with its capabilities, and that of the page for the host."""
+    if request.param == "page":
+        return [], commands(PAGE.read_text().split("\n## ")[0], "alys-bpf")[0][1:]
     container = pod["containers"][0]
+    return limited(container["securityContext"]["capabilities"]["add"]), container["args"]
+
+
+@pytest.mark.bpf
+def test_the_commands(pod, launched, started, group, tmp_path):
+    """Paths of the manifest's probes answer, and a pod's process has the pod's labels."""
+    container = pod["containers"][0]
+    launcher, args = launched
     scope = group / f"kubepods-burstable-pod{POD.replace('-', '_')}.slice"
     scope.mkdir()
     inner = scope / f"cri-containerd-{CONTAINER}.scope"
     inner.mkdir()
     port = free_port()
-    words = [w.replace("$(NODE_NAME)", "node-7").replace("$(NODE_IP)", "127.0.0.1").replace(":6060", f":{port}").replace(":4318", ":1")
-             for w in container["args"]]
+    words = [w.replace("$(NODE_NAME)", "node-7").replace("$(NODE_IP)", "127.0.0.1").replace("6060", str(port)).replace(":4318", ":1")
+             for w in args]
     program = started.program("c_grow").wait_ready().go()
     (inner / "cgroup.procs").write_text(str(program.pid))
-    daemon = subprocess.Popen([*limited(container["securityContext"]["capabilities"]["add"]), ALYS, *words, "--socket", tmp_path / "ctl"],
+    daemon = subprocess.Popen([*launcher, ALYS, *words, "--socket", tmp_path / "ctl"],
                               stderr=subprocess.PIPE, text=True)
     url = f"http://127.0.0.1:{port}"
     try:
@@ -66,7 +107,8 @@ def test_the_manifests_command(pod, started, group, tmp_path):
         of_pid = lambda: [t["labels"] for t in json.loads(get(f"{url}/sd").text) if t["labels"]["pid"] == str(program.pid)]
         wait_until(of_pid)
         labels = of_pid()[0]
-        assert (labels["container_id"], labels["k8s_pod_uid"], labels["k8s_node_name"]) == (CONTAINER, POD, "node-7")
+        assert (labels["container_id"], labels["k8s_pod_uid"]) == (CONTAINER, POD)
+        assert labels.get("k8s_node_name") == ("node-7" if launcher else None)
     finally:
         daemon.terminate()
         daemon.communicate(timeout=TIMEOUT)

@@ -15,7 +15,7 @@ import pprof_rules
 from backend import Backend
 from browser_driver import need
 from conftest import ROOT
-from pages import Alloy, blocks, commands, indented, section
+from pages import Alloy, blocks, check_keys, commands, indented, section
 from pushed import metric, pushing
 from test_push import Parca
 from test_push_otlp import Grpc, Request
@@ -38,23 +38,6 @@ def url_pushed(options):
 
 def configurations(title):
     return [yaml.safe_load(text) for text in blocks(section(PAGE, title), "yaml")]
-
-
-def check_keys(tree, rules, place="top"):
-    """Rules: a dict of what may be there, * for any name; a list with the rule of its items; "duration"; a type."""
-    if isinstance(rules, dict):
-        assert isinstance(tree, dict), place
-        for key, value in tree.items():
-            assert key in rules or "*" in rules, f"{key} in {place}"
-            check_keys(value, rules.get(key, rules.get("*")), f"{place}.{key}")
-    elif isinstance(rules, list):
-        assert isinstance(tree, list), place
-        for one in tree:
-            check_keys(one, rules[0], place)
-    elif rules == "duration":
-        assert re.fullmatch(r"\d+(ms|s|m|h)", tree), place
-    else:
-        assert isinstance(tree, rules), place
 
 
 def test_every_section_begins_with_what_works():

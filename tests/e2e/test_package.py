@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, TIMEOUT, make, wait_until
+from pages import indented, section
 
 PACKAGES = BUILD / "packages"
 IMAGE = PACKAGES / "alys-bpf-image.tar"
@@ -43,6 +44,24 @@ def test_the_package_has_what_make_install_has(package, tmp_path):
     # The service is not started by the installation, and the user alys is made.
     scripts = (control / "postinst").read_text()
     assert "systemd-sysusers" in scripts and "deb-systemd-invoke" not in scripts
+
+
+def test_the_page_installs_and_enables_it(package, tmp_path):
+    """The page's first commands: apt finds all that the package depends on, and systemd the unit. Neither changes this machine."""
+    both, enable, *_ = indented((BUILD.parent / "docs/service.md").read_text())
+    build, install = both.split(" && ")
+    assert build == "make deb" and install.startswith("sudo apt install ./build/packages/")
+    said = run("sh", "-c", install.replace("sudo apt install ", "apt-get -q --simulate install ").replace("./build", str(BUILD)))
+    assert "Inst alys-bpf " in said and "Conf alys-bpf " in said
+    run("dpkg-deb", "-x", package, tmp_path)
+    run(*enable.replace("--now", f"--root={tmp_path}").split()[1:])
+    assert (tmp_path / "etc/systemd/system/multi-user.target.wants/alys-bpf.service").is_symlink()
+
+
+def test_the_page_of_containers_makes_it():
+    """The image's path is the one that the page loads."""
+    make_it, load, *_ = indented(section(BUILD.parent / "docs/containers.md", "In a container"))
+    assert make_it == "make image" and load == f"docker load -i build/{IMAGE.relative_to(BUILD)}"
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,23 @@ def commands(text, program):
     return [w for w in words if w[0] == program]
 
 
+def check_keys(tree, rules, place="top"):
+    """Rules: a dict of what may be there, * for any name; a list with the rule of its items; "duration"; a type."""
+    if isinstance(rules, dict):
+        assert isinstance(tree, dict), place
+        for key, value in tree.items():
+            assert key in rules or "*" in rules, f"{key} in {place}"
+            check_keys(value, rules.get(key, rules.get("*")), f"{place}.{key}")
+    elif isinstance(rules, list):
+        assert isinstance(tree, list), place
+        for one in tree:
+            check_keys(one, rules[0], place)
+    elif rules == "duration":
+        assert re.fullmatch(r"\d+(ms|s|m|h)", tree), place
+    else:
+        assert isinstance(tree, rules), place
+
+
 class Alloy:
     """Parses Alloy's language as far as the page uses it: {block: [(label, body)]} and {name: value} in one tree."""
 
