@@ -18,7 +18,7 @@ all: $(SYSROOT)
 $(SYSROOT):
 	$(call say,SYSROOT,$@)
 	$(Q)rm -rf $@.new && mmdebstrap --quiet --variant=extract --architectures=$(ARCH) \
-		--include=$$(scripts/deps libraries | tr ' ' ,) $$(. /etc/os-release && echo $$VERSION_CODENAME) $@.new && mv $@.new $@
+		--include=$$(scripts/deps libraries | tr ' ' ,),libcmocka-dev $$(. /etc/os-release && echo $$VERSION_CODENAME) $@.new && mv $@.new $@
 endif
 .DEFAULT_GOAL := all
 

@@ -15,6 +15,10 @@ needs_fuzz_trace := model
 needs_test_window := model
 needs_test_window_unmet := model
 needs_test_launch_command := examine
+# How tests compile what they look at. Protected: with the stubs of a PLT for the processor's protection of branches.
+PROTECTED_x86_64  := -fcf-protection=full -Wl,-z,ibtplt
+PROTECTED_aarch64 := -mbranch-protection=standard -Wl,-z,force-bti
+says_machine = -DTEST_CC='"$(strip $(CC))"' -DTEST_OBJDUMP='"$(CROSS)objdump"' -DTEST_PROTECTED='"$(PROTECTED_$(MACHINE))"'
 # Functions that tests replace by __wrap_NAME (ld --wrap), in place of the kernel or a probed process.
 wraps_test_attach := probe_attach probe_attach_on_trial probe_trial_read probe_trial_end probe_detach_file probe_detach \
 	probe_returns_kill_seccomp probe_attach_collections calibrate_wanted calibration_now
@@ -39,7 +43,7 @@ sources_fuzz_daemon = user/service/daemon/protocol.c $(call c_files,user/foundat
 $(UNIT:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/unit/%.c $$(call module_objects,$$(call modules_for,$$*))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) $(wraps_$*:%=-Wl,--wrap=%) -o $@ $(filter %.c %.o,$^) -lcmocka $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(says_machine) -Itests $(LDFLAGS) $(wraps_$*:%=-Wl,--wrap=%) -o $@ $(filter %.c %.o,$^) -lcmocka $(LDLIBS)
 
 # `make check` replays the corpus, one input per run. `make fuzz-NAME` runs libFuzzer.
 $(FUZZ:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/fuzz/%.c tests/fuzz/replay.c \

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program for aarch64, built by a cross compiler and emulated: it reads what was recorded on x86-64, and says the same."""
 
+import os
 import shutil
 import subprocess
 
@@ -40,7 +41,16 @@ def test_reads_traces_of_x86_64(emulated, trace):
     assert sum(code == 0 and out != b"" for code, out, _ in answers) > len(READINGS) / 2
 
 
+def test_parsers_of_object_files(emulated):
+    """Their unit tests, on what the cross compiler makes."""
+    program = BUILD / "arm64" / "tests" / "test_elf"
+    make("ARCH=arm64", f"BUILD={BUILD}/arm64", program)
+    code, out, err = run([*emulated[:-1], str(program)])
+    assert code == 0, err
+
+
 def test_refuses_to_record(emulated):
-    code, out, err = run(emulated, "--", "/bin/true")
-    assert code and not out
-    assert err == b"alys-bpf: recording works on x86-64 only: record there, and read the trace here\n"
+    for words in (["--", "/bin/true"], ["doctor", "--probes", str(os.getpid())]):
+        code, out, err = run(emulated, *words)
+        assert code and not out
+        assert err == b"alys-bpf: recording works on x86-64 only: record there, and read the trace here\n"

@@ -33,7 +33,7 @@ struct elf_symbol {
 	bool defined; /* false: imported */
 };
 
-/* Borrows fd for the life of the elf. name is for messages. x86-64 only: other files give -ENOEXEC. */
+/* Borrows fd for the life of the elf. name is for messages. Files of another architecture give -ENOEXEC. */
 struct elf *elf_open(int fd, const char *name, struct err *err);
 /* The same for a file in memory; copies it. */
 struct elf *elf_open_bytes(const void *bytes, size_t n, const char *name, struct err *err);

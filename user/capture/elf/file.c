@@ -8,6 +8,7 @@
 
 #include "base/cursor.h"
 #include "base/vec.h"
+#include "elf/arch.h"
 
 #define SECTIONS_MAX (1u << 16)
 #define SEGMENTS_MAX (65536 / sizeof(Elf64_Phdr)) /* the kernel runs no program with more */
@@ -186,7 +187,7 @@ static int read_headers(struct elf *e)
 	Elf64_Ehdr eh;
 	Elf64_Shdr first, note;
 	if (!read_at(e, 0, &eh, sizeof(eh)) || memcmp(eh.e_ident, ELFMAG, SELFMAG) || eh.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    eh.e_ident[EI_DATA] != ELFDATA2LSB || eh.e_machine != EM_X86_64)
+	    eh.e_ident[EI_DATA] != ELFDATA2LSB || eh.e_machine != elf_arch.machine)
 		return -ENOEXEC;
 	e->pie = eh.e_type == ET_DYN;
 	e->entry = eh.e_entry;
@@ -202,7 +203,7 @@ static int read_headers(struct elf *e)
 
 static const char *reason(int rc)
 {
-	return rc == -ENOEXEC ? "not a whole ELF file for x86-64" : strerror(-rc);
+	return rc == -ENOEXEC ? elf_arch.whole : strerror(-rc);
 }
 
 /* From the bytes if there are any, otherwise from the file. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/arch.h"
 #include "elf/file.h"
 
 #define RELOCATIONS_MAX (1u << 22)
@@ -150,9 +151,9 @@ static void add_targets(const struct elf *e, const char *section)
 		Elf64_Sym sym;
 		memcpy(&r, bytes + i * sizeof(r), sizeof(r));
 		uint64_t type = ELF64_R_TYPE(r.r_info), index = ELF64_R_SYM(r.r_info);
-		if (type == R_X86_64_IRELATIVE)
+		if (type == elf_arch.irelative)
 			add_resolver(e, &r);
-		if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || index >= t.n)
+		if ((type != elf_arch.jump_slot && type != elf_arch.glob_dat) || index >= t.n)
 			continue;
 		memcpy(&sym, t.symbol_bytes + index * sizeof(sym), sizeof(sym));
 		const char *name = table_name(e, &t, &sym);
@@ -172,24 +173,6 @@ static bool in_plt(const struct elf *e, uint64_t vaddr)
 	return false;
 }
 
-/* [endbr64] [bnd] jmp or call *disp32(%rip): the address of the GOT slot, or 0. */
-static uint64_t stub_slot(const struct elf *e, uint64_t vaddr)
-{
-	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa }, jmp[] = { 0xff, 0x25 }, call[] = { 0xff, 0x15 };
-	const uint8_t *p = elf_bytes(e, vaddr, 4);
-	int32_t disp;
-	if (p && !memcmp(p, endbr64, 4))
-		vaddr += 4;
-	p = elf_bytes(e, vaddr, 1);
-	if (p && *p == 0xf2)
-		vaddr++;
-	p = elf_bytes(e, vaddr, 6);
-	if (!p || (memcmp(p, jmp, 2) && memcmp(p, call, 2)))
-		return 0;
-	memcpy(&disp, p + 2, sizeof(disp));
-	return vaddr + 6 + (uint64_t)(int64_t)disp;
-}
-
 const char *elf_slot_target(const struct elf *e, uint64_t vaddr)
 {
 	struct elf_cache *c = e->cache;
@@ -204,14 +187,14 @@ const char *elf_slot_target(const struct elf *e, uint64_t vaddr)
 
 uint64_t elf_got_resolver(const struct elf *e, uint64_t vaddr)
 {
-	uint64_t slot = stub_slot(e, vaddr);
+	uint64_t slot = elf_stub_slot(e, vaddr);
 	const uint64_t *resolver = slot && !elf_slot_target(e, slot) ? map_get(&e->cache->resolvers, slot) : NULL;
 	return resolver ? *resolver : 0;
 }
 
 const char *elf_got_target(const struct elf *e, uint64_t vaddr)
 {
-	uint64_t slot = stub_slot(e, vaddr);
+	uint64_t slot = elf_stub_slot(e, vaddr);
 	return slot ? elf_slot_target(e, slot) : NULL;
 }
 

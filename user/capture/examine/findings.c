@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "elf/arch.h"
 #include "elf/outline.h"
 #include "notes/noted.h"
 #include "probe/linker.h"
@@ -114,7 +115,7 @@ void findings_make(int fd, const char *path, const struct findings_ask *ask, str
 	struct err err = { 0 };
 	struct elf *e = elf_open(fd, path, &err);
 	if (!e) /* the caller names the file */
-		err_set(&err, err.code, "%s", err.code == ENOEXEC ? "not a complete ELF file for x86-64" : strerror(err.code));
+		err_set(&err, err.code, "%s", err.code == ENOEXEC ? elf_arch.whole : strerror(err.code));
 	put_err(out, &err);
 	if (e && ask->parts & FINDINGS_OUTLINE)
 		elf_outline_write(e, out);

@@ -20,10 +20,10 @@
 #include "access/rights.h"
 #include "alys.skel.h"
 #include "base/log.h"
-#include "kernel/ported.h"
 #include "kernel/object.h"
 #include "kernel/programs.h"
 #include "kernel/sizes.h"
+#include "machine/unported.h"
 #include "probe/load.h"
 #include "sandbox/caps.h"
 
@@ -176,8 +176,9 @@ static const struct alys_sampled_object *map_object_log(const struct probe *p)
 
 static int check_kernel(const struct kernel_facts *facts, const struct probe_config *cfg, struct err *err)
 {
-	if (!ported())
-		return err_set(err, ENOTSUP, "recording works on x86-64 only: record there, and read the trace here");
+	const char *why = unported();
+	if (why)
+		return err_set(err, ENOTSUP, "%s", why);
 	if (!facts->btf)
 		return err_set(err, ENOTSUP,
 			       "this kernel has no type information (/sys/kernel/btf/vmlinux): "
