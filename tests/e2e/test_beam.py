@@ -75,10 +75,11 @@ def test_functions(started, vm, tmp_path):
     assert "in step" not in text(trace)
 
 
-def test_in_step(started, vm, tmp_path):
+@pytest.mark.parametrize("sample", [(), ("--sample", "bytes:4k")])
+def test_in_step(started, vm, tmp_path, sample):
     """Calls in turn: which function fills the heap is no chance, and the report says so; the total is right all the same."""
     trace = tmp_path / "t.alys"
-    truth = record(started, trace, vm("turns", 300000, "+JPperf", "true"))
+    truth = record(started, trace, vm("turns", 300000, "+JPperf", "true"), *sample)
     assert_total(trace, truth)
     assert "processes are in step with their heaps" in text(trace)
     rows = {row["function"]: row for row in table(trace)}

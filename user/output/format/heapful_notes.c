@@ -71,7 +71,7 @@ void format_heapfuls(const struct sink_input *in, struct buf *out)
 		 "+- is "
 		 "the standard error of that, from %" PRIu64 " different cases among %" PRIu64 "\n",
 		 f->heapful_cases, f->heapfuls);
-	if (!f->sampled && f->heapful_cases < f->heapfuls / IN_STEP)
+	if (f->heapful_cases < f->heapfuls / IN_STEP)
 		buf_adds(out, "most cases repeat others: processes are in step with their heaps, which says little about single "
 			      "functions; --inclusive has their callers\n");
 	add_collections(in->catalog, out);
