@@ -450,10 +450,10 @@ struct alys_config {
 	  "1: a collector's counter was not what its probes had reported; up to 63 blocks of a thread may have the number "      \
 	  "before")                                                                                                              \
 	X(35, TRAPS_KEPT, NOTE, "traps-kept", "of the traps, those at probes that stay attached between windows")                \
-	X(36, HIT_PAGE, HIT, "hits-page", "times that pages became resident (--rss)")                                            \
+	X(36, HIT_PAGE, HIT, "hits-page", "times that pages were seen to become resident (--rss)")                               \
 	X(37, HIT_GONE, HIT, "hits-gone", "times that pages left, by a call of the program (--rss)")                             \
 	X(38, NO_PLACE, SKIPPED, "no-place", "times that pages came or left, by the kernel's doing, without an address (--rss)") \
-	X(39, PAGES, NOTE, "pages", "pages that became resident (--rss)")                                                        \
+	X(39, PAGES, NOTE, "pages", "pages that were seen to become resident (--rss)")                                           \
 	X(40, PAGES_NO_PLACE, NOTE, "pages-no-place", "of these, pages without an address: in no row (--rss)")                   \
 	X(41, PAGES_GUESSED, NOTE, "pages-guessed",                                                                              \
 	  "touches of which the number of pages was not certain: the least that fits (--rss)")                                   \

@@ -15,7 +15,7 @@
 
 #define RSS_SWAP 2
 #define RSS_COUNTERS 4
-/* Pages a tick of the kernel's clock and processor that are recorded whatever the sampling interval. */
+/* Faults a tick of the kernel's clock and processor that are looked at whatever the sampling interval. */
 #define EXACT_A_TICK 4
 /* What a fault brings: a page, those around it if they are a file's, or a huge page. */
 #define AROUND_PAGES 16
@@ -27,6 +27,7 @@
 struct touch {
 	__u64 addr; /* 0 = none */
 	__u64 ip, sp;
+	__u64 every; /* faults that it stands for, 0 = only itself */
 };
 
 struct {
@@ -44,6 +45,8 @@ struct rss_seen {
 	__u64 tick;
 	__u32 in_tick;
 	__u32 placed;        /* part is known */
+	__u64 every, left;   /* one fault in so many is looked at, 0 = all; how many are not before the next one */
+	__u64 passed;        /* the last fault was not looked at */
 	__u64 part;          /* of the kernel's memory: what a common address is to be added to here */
 	__u64 map, self, mm; /* pointers, for arithmetic as numbers */
 };
@@ -171,15 +174,40 @@ static __always_inline __s64 rss_change(struct rss_seen *seen, __u32 member, __u
 	return own || sum == before ? own - had : rss_added(sum - before, had);
 }
 
-/* 0: one page every so many bytes; else the interval with which a page is certain. */
-static __always_inline __u64 page_interval(struct rss_seen *seen, __u64 size)
+static __always_inline bool in_fault(const struct pt_regs *regs)
+{
+	return SYSCALL_NUMBER(regs) == CALL_NONE;
+}
+
+static __always_inline bool is_fast(struct rss_seen *seen)
 {
 	__u64 tick = bpf_jiffies64();
-	if (seen->tick != tick) {
-		seen->tick = tick;
-		seen->in_tick = 0;
+	if (seen->tick == tick)
+		return seen->in_tick >= EXACT_A_TICK;
+	seen->tick = tick;
+	seen->in_tick = 0;
+	return false;
+}
+
+/*
+ * Where pages come fast, most faults are passed over unseen: to count pages costs more than to sample them. The gaps are
+ * drawn, so a fault that is looked at stands for as many, whatever it brings. The draw does not ask whose the fault is: that
+ * would cost something, too.
+ */
+static __always_inline bool pass_over(struct rss_seen *seen)
+{
+	__u64 every = interval / ALYS_PAGE_SZ;
+	if (seen->every != every) {
+		seen->every = every;
+		seen->left = every ? next_gap(every) : 0;
 	}
-	return seen->in_tick++ < EXACT_A_TICK ? 1 : sample_point(size);
+	if (seen->left) {
+		seen->left--;
+		return true;
+	}
+	if (every)
+		seen->left = next_gap(every);
+	return false;
 }
 
 static __always_inline void page_send(struct pt_regs *regs, __u64 addr, __u64 size, __u64 interval, __u32 memory)
@@ -214,7 +242,7 @@ static __always_inline bool is_of(const struct touch *t, const struct pt_regs *r
 	return t && t->addr && t->ip == PT_REGS_IP(regs) && t->sp == PT_REGS_SP(regs);
 }
 
-static __always_inline void pages_come(struct rss_seen *seen, struct touch *t, struct pt_regs *regs, __u32 member, __u64 pages)
+static __always_inline void pages_come(struct touch *t, struct pt_regs *regs, __u32 member, __u64 pages)
 {
 	count(ALYS_ST_HIT_PAGE);
 	count_pages(ALYS_ST_PAGES, pages);
@@ -225,12 +253,8 @@ static __always_inline void pages_come(struct rss_seen *seen, struct touch *t, s
 	}
 	__u64 size = pages * ALYS_PAGE_SZ, addr = t->addr & -(size >= ALYS_HUGE_SZ ? ALYS_HUGE_SZ : ALYS_PAGE_SZ);
 	t->addr = 0;
-	__u64 interval = page_interval(seen, size);
-	if (!interval) {
-		count(ALYS_ST_UNSAMPLED);
-		return;
-	}
-	page_send(regs, addr, size, interval, memory_of(member, size));
+	/* Gaps of this mean: a chance of 1 - exp(-1 / every), as of so many bytes sampled every `every` times as many. */
+	page_send(regs, addr, size, t->every ? size * t->every : 1, memory_of(member, size));
 }
 
 #define REMAP_FIXED 2 /* MREMAP_FIXED, include/uapi/linux/mman.h */
@@ -290,18 +314,24 @@ static __always_inline void pages_leave(const struct touch *t, const struct pt_r
 SEC("raw_tp/page_fault_user")
 int on_touch(struct bpf_raw_tracepoint_args *ctx)
 {
-	if (!is_target())
-		return 0;
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct touch *t = bpf_task_storage_get(&touches, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	const struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
-	struct rss_seen *seen = rss_seen();
-	__u64 mm = seen ? mm_of(task, seen) : 0;
+	struct rss_seen *seen = recording ? rss_seen() : NULL;
+	if (!seen)
+		return 0;
+	bool fast = in_fault(regs) && is_fast(seen);
+	seen->passed = fast && pass_over(seen);
+	if (seen->passed || !is_target())
+		return 0;
+	seen->in_tick++;
+	struct touch *t = bpf_task_storage_get(&touches, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	__u64 mm = mm_of(task, seen);
 	if (!t || !mm)
 		return 0;
 	t->addr = ctx->args[0];
 	t->ip = PT_REGS_IP(regs);
 	t->sp = PT_REGS_SP(regs);
+	t->every = fast ? seen->every : 0;
 	if (seen->owner != rss_owner(task, mm))
 		rss_begin(seen, rss_owner(task, mm), mm);
 	return 0;
@@ -316,6 +346,11 @@ int on_rss(struct bpf_raw_tracepoint_args *ctx)
 	struct rss_seen *seen = rss_seen();
 	if (!seen || member >= RSS_COUNTERS)
 		return 0;
+	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+	if (seen->passed && in_fault(regs)) {
+		seen->owner = 0; /* its counters are not known any more */
+		return 0;
+	}
 	if (mm_of(task, seen) != mm) {
 		/* Someone else changes it, on this processor: a reclaimer, or who ends. */
 		if ((seen->owner & 0xffffffffffffull) == (owner & 0xffffffffffffull))
@@ -326,8 +361,8 @@ int on_rss(struct bpf_raw_tracepoint_args *ctx)
 	if (seen->owner == owner ? !recording : !is_target())
 		return 0;
 	struct touch *t = bpf_task_storage_get(&touches, task, NULL, 0);
-	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
-	__s64 change = 1;
+	/* Without counts from before: a fault brings a page, and a call takes some away. */
+	__s64 change = in_fault(regs) ? 1 : -1;
 	if (seen->owner == owner)
 		change = rss_change(seen, member, mm);
 	else
@@ -335,7 +370,7 @@ int on_rss(struct bpf_raw_tracepoint_args *ctx)
 	if (member == RSS_SWAP)
 		return 0;
 	if (change > 0)
-		pages_come(seen, t, regs, member, change);
+		pages_come(t, regs, member, change);
 	else if (change < 0)
 		pages_leave(t, regs);
 	return 0;

@@ -88,8 +88,8 @@ def test_samples_of_many_pages(started, tmp_path):
     truth = r.truth["touch_many"][0]
     row = r.rows("function", "live")["touch_many"]
     assert abs(row["bytes"] - truth * PAGE) <= 5 * row["error"], row
-    assert truth <= r.counted("pages") <= truth + 200
-    assert r.counted("unsampled") > truth / 2
+    assert r.counted("pages") < truth / 2  # most were passed over
+    assert r.counted("lost") == 0
 
 
 def test_refuses_what_is_of_allocations(tmp_path):

@@ -137,7 +137,7 @@ static int output_of_environment(struct record_options *r, struct err *err)
 	return 0;
 }
 
-/* Of pages; up to some thousand a second all are recorded. */
+/* Of pages; up to some thousand faults a second all are looked at. */
 #define RSS_INTERVAL (256u << 10)
 
 static int check_rss(struct record_options *r, struct err *err)

@@ -234,11 +234,11 @@ static void add_resident(const struct sink_input *in, struct buf *out)
 	const char *both = catalog_meta(c, "resident");
 	char *next = NULL;
 	uint64_t start = both ? strtoull(both, &next, 10) : 0, end = next ? strtoull(next, NULL, 10) : 0;
-	double rows = in->snapshot->all.est_live_sz;
+	double rows = in->snapshot->all.est_live_sz, nowhere = (double)catalog_count(c, "pages-no-place") * FORMAT_PAGE_SZ;
 	buf_adds(out, "became resident: ");
-	text_bytes(out, (double)catalog_count(c, "pages") * FORMAT_PAGE_SZ);
+	text_bytes(out, in->snapshot->all.est_alloc_sz + nowhere);
 	buf_adds(out, ", in no row of these ");
-	text_bytes(out, (double)catalog_count(c, "pages-no-place") * FORMAT_PAGE_SZ);
+	text_bytes(out, nowhere);
 	buf_adds(out, " that the kernel brought in by itself; resident when the recording began ");
 	text_bytes(out, (double)start);
 	if (end) {
