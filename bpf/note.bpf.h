@@ -50,6 +50,9 @@ static __noinline bool note_read(struct pt_regs *ctx, const struct alys_note *n,
 	if (!note_value(ctx, &n->arg[0], &room->result) || !note_value(ctx, &n->arg[1], &p->size) ||
 	    !note_value(ctx, &n->arg[2], &weight))
 		return false;
+	/* Negative: not a size. Weighed, a single one would exceed all other samples. */
+	if ((__s64)(p->size | weight) < 0)
+		return false;
 	p->sampled = p->size >= config.min_size;
 	p->enter = is_selective() ? bpf_ktime_get_ns() : 0;
 	note_plain(p);

@@ -114,6 +114,23 @@ SITE void *site_usdt_large(size_t size, size_t weight)
 	return p;
 }
 
+/* A weight of 0 is none. */
+SITE void *site_usdt_unweighed(size_t size)
+{
+	void *p = malloc(size);
+	in_registers(ALLOC(p, size), size, 0);
+	return p;
+}
+
+/* Neither a size nor a weight is negative: not recorded, and counted as lost. */
+SITE void *site_usdt_negative(size_t size)
+{
+	void *p = malloc(size);
+	in_registers(p, size, (size_t)-1);
+	in_registers(p, (size_t)-size, 1);
+	return p;
+}
+
 SITE void *site_usdt_refused(size_t size)
 {
 	void *p = malloc(size);
@@ -150,6 +167,8 @@ int main(void)
 		site_usdt_sampled(512, i % WEIGHT == 0);
 		site_usdt_free(site_usdt_large(4096, 3000));
 		free(site_usdt_refused(32));
+		site_usdt_free(site_usdt_unweighed(48));
+		free(i ? NULL : site_usdt_negative(24));
 	}
 	return truth_done();
 }
