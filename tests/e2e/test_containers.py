@@ -190,6 +190,9 @@ def test_doctor_names_what_a_container_lacks(tmp_path):
     assert elsewhere.returncode == 1 and re.search(r"^PID namespace +no +/proc shows", elsewhere.stdout, re.M), elsewhere
     bare = asked("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"', "-")
     assert bare.returncode == 1 and re.search(r"^BTF +no +no /sys: mount it", bare.stdout, re.M), bare
+    locked = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys/kernel/security && '
+              'echo "none integrity [confidentiality]" >/sys/kernel/security/lockdown && exec "$@"', "-")
+    assert re.search(r"^lockdown +no +confidentiality: ", asked(*locked).stdout, re.M)
     recording = subprocess.run(["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"', "-", ALYS, "-p", "1", "-o",
                                 tmp_path / "t.alys"], capture_output=True, text=True, timeout=TIMEOUT)
     assert recording.returncode == 1 and "/sys/kernel/btf/vmlinux" in recording.stderr, recording

@@ -75,6 +75,27 @@ def test_labels_with_every_byte(tmp_path, started):
     assert all(c.isprintable() or c == "\n" for c in alys("info", trace).stdout)
 
 
+def test_a_report_by_container(tmp_path, started, group):
+    """A row a container, and its sum is what the program in it allocated."""
+    trace, truth = tmp_path / "t.alys", {}
+    scopes = [group / f"docker-{digit * 64}.scope" for digit in "ab"]
+    programs = [started.program("c_libc").wait_ready() for _ in scopes]
+    for scope, program in zip(scopes, programs):
+        scope.mkdir()
+        (scope / "cgroup.procs").write_text(str(program.pid))
+    try:
+        tracer = started.tracer("-p", ",".join(str(p.pid) for p in programs), "-o", trace).recording()
+        for digit, program in zip("ab", programs):
+            program.go()
+            truth[digit * 64] = program.truths()[0]["sites"]["site_malloc"]["bytes"]
+        tracer.stop()
+    finally:
+        for scope in scopes:
+            conftest.remove_group(scope)
+    rows = json.loads(alys("report", "--by", "container", "--show", "alloc", "--focus", "site_malloc$", "-f", "json", trace).stdout)["rows"]
+    assert {row["container"]: row["bytes"] for row in rows} == truth
+
+
 def test_labels_of_a_conversion(tmp_path):
     """Labels that a trace is given later, in formats that have labels."""
     out = tmp_path / "t.pb.gz"
