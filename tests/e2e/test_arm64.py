@@ -11,6 +11,8 @@ from conftest import ALYS, BUILD, ROOT, TIMEOUT, make
 
 SYSROOT = ROOT / "build" / "sysroot-arm64"
 TRACES = [ROOT / "tests/golden/v1.alys", ROOT / "tests/golden/layout/before.alys"]
+# Parsers of outside bytes, and what writes bytes; elf on files that the cross compiler makes.
+UNITS = ["test_elf", "test_trace", "test_trace_damage", "test_trace_golden", "test_model", "test_sink", "test_report"]
 NEEDED = ["aarch64-linux-gnu-gcc", "qemu-aarch64", "mmdebstrap"]
 READINGS = [["info"], ["report"], ["report", "--by", "function"], ["report", "--show", "alloc"], ["report", "-f", "json"],
             *(["convert", "-f", name, "-o", "-"] for name in
@@ -41,9 +43,9 @@ def test_reads_traces_of_x86_64(emulated, trace):
     assert sum(code == 0 and out != b"" for code, out, _ in answers) > len(READINGS) / 2
 
 
-def test_parsers_of_object_files(emulated):
-    """Their unit tests, on what the cross compiler makes."""
-    program = BUILD / "arm64" / "tests" / "test_elf"
+@pytest.mark.parametrize("name", UNITS)
+def test_unit(emulated, name):
+    program = BUILD / "arm64" / "tests" / name
     make("ARCH=arm64", f"BUILD={BUILD}/arm64", program)
     code, out, err = run([*emulated[:-1], str(program)])
     assert code == 0, err
