@@ -480,8 +480,8 @@ struct alys_stats {
  */
 #define ALYS_TRAP_SLOTS 16384
 #define ALYS_TRAP_SLOT_OF(tgid) ((tgid) & (ALYS_TRAP_SLOTS - 1))
-/* A sample takes its call stack and its record: about three traps more. */
-#define ALYS_SAMPLE_TRAPS 3
+/* A sample takes its call stack and its record: about two traps more, in a window whose stacks are new. */
+#define ALYS_SAMPLE_TRAPS 2
 
 /* Counters of class LOST are kept per process, too. */
 #define ALYS_LOSS_FIRST ALYS_ST_LOST_RING_ALLOC

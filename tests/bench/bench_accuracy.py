@@ -24,7 +24,7 @@ CASES = {
     "malloc": (["c_fixed"], ALWAYS, ("exact", "4k", "512k")),
     "libgc, at calls": (["c_gcfixed"], [*ALWAYS, "--sample-at", "call"], ("exact", "4k", "512k")),
     "libgc, at refills": (["c_gcfixed", "blocks"], [*ALWAYS, "--sample-at", "refill"], ("4k", "512k")),
-    **{f"malloc, {load}, windows of 1 %": (["c_rates", "2", load, "8000"], BUDGET, ("4k",)) for load in LOADS},
+    **{f"malloc, {load}, windows of 1 %": (["c_rates", "2", load, "24000"], BUDGET, ("4k",)) for load in LOADS},
     **{f"libgc, {load}, windows of 1 %": (["c_gcrates", "2", load], BUDGET, ("4k",)) for load in LOADS},
 }
 

@@ -34,9 +34,9 @@ frames.""",
     "accuracy": """The programs count their own bytes by site. Errors are those of single sites; one without a sample is estimated as 0 and counts as
 wrong by all of it. It has no interval either, so the last column is only of sites that were met. With few runs that column is coarse.
 
-Rows with windows are recorded one at a time. Four beside each other, on a machine with a load of 18, held the truth in 0.50
-(steady) and 0.81 (bursty) of 16 intervals, in the one run that was made so; four more recordings beside each other held it in
-all 8. The cause is not known. Their intervals are also far wider than their errors, so a 1.000 there says little.""",
+Rows with windows are recorded one at a time. Their intervals are wider than their errors, because the price of a probe is not known exactly
+where the program runs: a 1.000 there says little. A program whose own speed changes with probes is estimated wrong by as much. One did in an earlier version of
+these tests: a loop through memory ran two or three times as fast or slow, by what the processor predicted of its loads.""",
     "server": """wrk asks a Crystal server, built with --release, which only fills templates: a hard case, for it does nothing but allocate.
 Compare the processor time of a request: on a machine that others use, requests per second are noise.""",
     "daemon": "",

@@ -740,16 +740,23 @@ int live_step(struct live *l)
 	return due >= 0 && (ms < 0 || ms > due) ? due : ms;
 }
 
+/* What waits in the ring until a window is over would wake this process all the time, and slow the target's processor down. */
+int live_ring_fd(const struct live *l)
+{
+	return windows_is_open(l->windows) ? -1 : intake_epoll_fd(l->intake);
+}
+
 int live_run(struct live *l, int signals, struct err *err)
 {
 	struct pollfd fds[] = {
 		{ .fd = signals, .events = POLLIN },
-		{ .fd = intake_epoll_fd(l->intake), .events = POLLIN },
+		{ .events = POLLIN },
 		{ .fd = tracker_fd(l->tracker), .events = POLLIN },
 		{ .fd = study_fd(l->study), .events = POLLIN },
 	};
 	int done = 0;
 	while (target_count(l->h.targets) && done <= 0 && !time_is_over(l)) {
+		fds[1].fd = live_ring_fd(l);
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), POLL_MS) < 0 && errno != EINTR)
 			return err_set(err, errno, "poll: %s", strerror(errno));
 		if (fds[0].revents)

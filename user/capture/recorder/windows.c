@@ -509,6 +509,11 @@ static void update_closing(struct windows *w)
 		begin_gap(w, t.closed_ns, budget_gap(&w->budget));
 }
 
+bool windows_is_open(const struct windows *w)
+{
+	return w && !w->ended && !w->paused_ns && w->state == WINDOW;
+}
+
 bool windows_update(struct windows *w)
 {
 	uint64_t now = now_ns();
@@ -526,7 +531,7 @@ bool windows_update(struct windows *w)
 	case WINDOW: update_window(w); break;
 	case CLOSING: update_closing(w); break;
 	}
-	return w->state != WINDOW;
+	return !windows_is_open(w);
 }
 
 /* Sets the interval with which, without windows, a block of this size would be sampled as rarely. */

@@ -39,6 +39,7 @@ struct windows_facts {
 struct windows *windows_new(const struct windows_config *c, struct err *err);
 /* Call often, before reading the ring. False: do not read now, a window is open. */
 bool windows_update(struct windows *w);
+bool windows_is_open(const struct windows *w);
 /* Gives a sample of a window its weight. NULL: this kernel has no windows, and the sample is of none. */
 void windows_weigh(const struct windows *w, struct event *e);
 /* Opens no window until resumed. Resume with no probe attached; processes are counted anew. */
