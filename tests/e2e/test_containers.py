@@ -144,9 +144,11 @@ def test_many_containers(daemon, group):
         ids = sorted(f"{turn * CROWD + i:064x}" for i in range(CROWD))
         shells = [contained(group / f"docker-{one}.scope") for one in ids]
         d.until(lambda: d.status()["processes"].startswith(f"{CROWD} traced"))
-        for shell in shells:
-            read_lines(shell)
-        wait_until(lambda: sorted(found()) == ids)
+        # Lines again for those whose samples were lost on a busy machine.
+        while missing := set(ids) - set(found()):
+            for one in missing:
+                read_lines(shells[ids.index(one)])
+        assert sorted(found()) == ids
         assert get(f"{url}/metrics").text.count("\nalys_target_info{") == 100
         used.append(own_memory(d))
         for shell in shells:
