@@ -145,9 +145,7 @@ def test_many_containers(daemon, group):
         shells = [contained(group / f"docker-{one}.scope") for one in ids]
         d.until(lambda: d.status()["processes"].startswith(f"{CROWD} traced"))
         # Lines again for those whose samples were lost on a busy machine.
-        while missing := set(ids) - set(found()):
-            for one in missing:
-                read_lines(shells[ids.index(one)])
+        wait_until(lambda: not [read_lines(shells[ids.index(one)]) for one in set(ids) - set(found())])
         assert sorted(found()) == ids
         assert get(f"{url}/metrics").text.count("\nalys_target_info{") == 100
         used.append(own_memory(d))
