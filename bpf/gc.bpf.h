@@ -112,9 +112,23 @@ int gc_mark(struct pt_regs *ctx)
 }
 
 /*
- * The allocation lock is still held, so no other collection can begin before this thread continues. With stop_at_gc the
- * process gets SIGSTOP: before the mark reader is woken, so that its SIGCONT cannot come first, and only if the wake-up
- * has room in its ring and the loader is alive, since otherwise nobody would resume the process.
+ * With stop_at_gc the process gets SIGSTOP: before the mark reader is woken, so that its SIGCONT cannot come first, and
+ * only if the wake-up has room in its ring and the loader is alive, since otherwise nobody would resume the process.
+ */
+static __always_inline void gc_call_over(struct gc_state *s)
+{
+	struct alys_ev_gc *e = bpf_ringbuf_reserve(&gc_wakes, sizeof(*e), 0);
+	if (!e)
+		return;
+	gc_fill(e, ALYS_EV_GC_DONE, s);
+	if (config.stop_at_gc && e->h.time < gc_stop_until && !bpf_send_signal(SIGSTOP))
+		s->stop = e->h.time | 1;
+	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
+}
+
+/*
+ * The allocation lock is still held, so no other collection can begin before this thread continues. The mark reader is
+ * woken before the record can be read: who reads that knows that the wake-up was sent, or never will be.
  */
 SEC("uprobe")
 int gc_end(struct pt_regs *ctx)
@@ -124,14 +138,8 @@ int gc_end(struct pt_regs *ctx)
 	if (!s || !s->pending)
 		return 0;
 	s->pending = 0;
+	gc_call_over(s);
 	gc_send(ALYS_EV_GC_DONE, s);
-	struct alys_ev_gc *e = bpf_ringbuf_reserve(&gc_wakes, sizeof(*e), 0);
-	if (!e)
-		return 0;
-	gc_fill(e, ALYS_EV_GC_DONE, s);
-	if (config.stop_at_gc && e->h.time < gc_stop_until && !bpf_send_signal(SIGSTOP))
-		s->stop = e->h.time | 1;
-	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
 	return 0;
 }
 

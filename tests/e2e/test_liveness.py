@@ -166,6 +166,18 @@ def test_missed_collections_are_said(tmp_path, started):
     assert p.finish() == 0
 
 
+def test_more_collections_than_can_be_read(tmp_path, started):
+    """Wake-ups of the mark reader are lost then: those collections are missed, and nobody waits for them."""
+    trace = tmp_path / "t.alys"
+    program = started.program("c_gcstorm").wait_ready()
+    tracer = started.tracer("--sample", "bytes:512k", "--max-overhead", "0", "-p", program.pid, "-o", trace).recording()
+    program.go().truths(1)
+    tracer.stop()
+    assert program.finish() == 0
+    rows = ledger(trace).rows
+    assert 1000 < rows["collections-missed"] < rows["collections"], rows
+
+
 def stat_of(pid):
     return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
 

@@ -78,6 +78,7 @@ struct marks {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool ending;
+	uint64_t rounds;       /* of the thread: each reads all wake-ups that there are */
 	struct watched **list; /* pointers: the thread uses elements without the lock */
 	size_t list_cnt, list_cap;
 	struct mark_reading **readings;
@@ -451,6 +452,8 @@ static void *run(void *arg)
 		sweep_object_log(m);
 		pthread_mutex_lock(&m->lock);
 		ending = m->ending;
+		m->rounds++;
+		pthread_cond_broadcast(&m->changed);
 		pthread_mutex_unlock(&m->lock);
 	}
 	return NULL;
@@ -600,15 +603,21 @@ static struct mark_reading *pick(struct marks *m, uint32_t tgid, uint64_t serial
 	return NULL;
 }
 
+/*
+ * Wake-ups are lost where collections come faster than they are read. One was sent before the record of its collection, so
+ * what a whole round of the thread has not met will not come: of the two that end next, the second began after this call.
+ */
 struct mark_reading *marks_take(struct marks *m, uint32_t tgid, uint64_t serial)
 {
 	struct timespec until = until_then(TAKE_NS);
 	pthread_mutex_lock(&m->lock);
 	struct mark_reading *r = pick(m, tgid, serial);
+	uint64_t met = m->rounds + 2;
 	for (int rc = 0; !r && !rc;) {
 		const struct watched *w = find(m, tgid);
-		if (!w || w->serial > serial)
+		if (!w || w->serial > serial || m->rounds >= met)
 			break;
+		wake(m);
 		rc = pthread_cond_timedwait(&m->changed, &m->lock, &until);
 		r = pick(m, tgid, serial);
 	}
