@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * count(ALYS_ST_X), count_sum for more than one, and count_loss(ALYS_ST_LOST_X) for missing events: the only ways to count. Atomic, because on preemptible
- * kernels two tasks of one CPU may be in these programs at the same time.
+ * count(ALYS_ST_X), count_sum for more than one, and count_loss(ALYS_ST_LOST_X) for missing events: the only ways to count.
+ * Atomic, because on preemptible kernels two tasks of one CPU may be in these programs at the same time.
  */
 #ifndef ALYS_STATS_BPF_H
 #define ALYS_STATS_BPF_H

@@ -16,7 +16,8 @@ UNITS = ["test_elf", "test_trace", "test_trace_damage", "test_trace_golden", "te
 NEEDED = ["aarch64-linux-gnu-gcc", "qemu-aarch64", "mmdebstrap"]
 READINGS = [["info"], ["report"], ["report", "--by", "function"], ["report", "--show", "alloc"], ["report", "-f", "json"],
             *(["convert", "-f", name, "-o", "-"] for name in
-              ("json", "jsonl", "pprof", "folded-stacks", "flamegraph", "text", "html", "dhat", "heaptrack", "massif", "speedscope", "perfetto", "otlp"))]
+              ("json", "jsonl", "pprof", "folded-stacks", "flamegraph", "text", "html", "dhat", "heaptrack", "massif", "speedscope",
+               "perfetto", "otlp"))]
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +25,10 @@ def emulated():
     missing = [name for name in NEEDED if not shutil.which(name)]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")
+    try:
+        make("ARCH=arm64", "build/sysroot-arm64")
+    except subprocess.CalledProcessError:
+        pytest.skip("Debian's arm64 packages cannot be fetched")
     build = BUILD / "arm64"
     make("ARCH=arm64", f"BUILD={build}")
     return [shutil.which("qemu-aarch64"), "-L", str(SYSROOT), str(build / "alys-bpf")]

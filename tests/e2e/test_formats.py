@@ -65,8 +65,10 @@ def test_pprof_keeps_the_rules_of_its_readers(name):
     for sample in profile.get("sample", []):
         assert len(sample["value"]) == 4
         assert all(1 <= i <= len(profile["location"]) for i in sample["location_id"])
-        for label in sample.get("label", []):
-            assert "str" not in label and strings[one(label, "key")] == "pid"
+        labels = sample.get("label", [])
+        keys = [strings[one(label, "key")] for label in labels]
+        assert "" not in keys and len(set(keys)) == len(keys)
+        assert all(("num" if key == "pid" else "str") in label and len(label) == 2 for key, label in zip(keys, labels))
     for location in profile.get("location", []):
         assert one(location, "mapping_id") <= len(profile.get("mapping", []))
 

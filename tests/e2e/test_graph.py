@@ -223,9 +223,10 @@ def test_a_collector_inside_the_program_changes_no_count(programs, tmp_path, ver
         counts.append({name: int(n) for n, name in rows})
         text = alys("graph", "--show", "counts", *way).stderr
         counts[-1]["all"] = int(re.search(r"([\d,]+) live objects", text)[1].replace(",", ""))
-    assert 0 <= counts[2].pop("all") - counts[0]["all"] <= 1
-    assert counts[2] == {name: n for name, n in counts[0].items() if name != "all"}
-    assert counts[0] == counts[1] and counts[0]["Foo"] == 20000 and counts[0]["IO::FileDescriptor"] >= 3
+    # An object without a type may be kept by a stale word on the stack, in each of them.
+    everything = [kinds.pop("all") for kinds in counts]
+    assert max(everything) - min(everything) <= 1
+    assert counts[0] == counts[1] == counts[2] and counts[0]["Foo"] == 20000 and counts[0]["IO::FileDescriptor"] >= 3
 
 
 def test_many_types_of_one_name(programs, tmp_path):
