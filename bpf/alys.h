@@ -100,8 +100,8 @@ struct alys_ev_stack {
 #define ALYS_EXIT_STATUS (1ull << 32)
 
 /*
- * exec (other = the new program's number, see struct alys_entered), exit (other = status), fork (tgid/tid = parent, other = child's tgid), miss (other = address), oom (other =
- * victim's tgid, whichever task is running).
+ * exec (other = the new program's number, see struct alys_entered), exit (other = status), fork (tgid/tid = parent,
+ * other = child's tgid), miss (other = address), oom (other = victim's tgid, whichever task is running).
  */
 struct alys_ev_proc {
 	struct alys_head h;
@@ -237,7 +237,10 @@ struct alys_note_arg {
 	__u32 pad;
 };
 
-/* Arguments of a probe that a program defines (USDT): the block, its size, the bytes that it stands for. A free has the first one only. */
+/*
+ * Arguments of a probe that a program defines (USDT): the block, its size, the bytes that it stands for. A free has the
+ * first one only.
+ */
 #define ALYS_NOTE_ARGS 3
 struct alys_note {
 	struct alys_note_arg arg[ALYS_NOTE_ARGS];

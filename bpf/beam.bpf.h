@@ -113,8 +113,8 @@ static __noinline __u64 beam_stack(struct pt_regs *ctx, const struct beam_heap *
 #define GOLDEN 0x9e3779b97f4a7c15ull /* 2^64 / the golden ratio: multiplicative hashing */
 
 /*
- * What the last collection left, if there was one since the process was met last: then the heap is another block. A collection that is
- * put off meets probes more than once.
+ * What the last collection left, if there was one since the process was met last: then the heap is another block. A
+ * collection that is put off meets probes more than once.
  */
 static __always_inline void beam_collected(struct beam_past *p, const struct beam_heap *h)
 {

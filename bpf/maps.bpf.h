@@ -195,8 +195,9 @@ struct beam_heap {
 };
 
 /*
- * The last heap of an Erlang process, and what it allocated between its last collections: by that, samples of processes that are in step
- * with their heaps are recognized. Direct-mapped: another process may take the place, and a past of 0 is only less known.
+ * The last heap of an Erlang process, and what it allocated between its last collections: by that, samples of processes
+ * that are in step with their heaps are recognized. Direct-mapped: another process may take the place, and a past of 0
+ * is only less known.
  */
 struct beam_past {
 	__u64 process;

@@ -67,8 +67,8 @@ static __always_inline void count_pages(enum alys_stat id, __u64 pages)
 }
 
 /*
- * Where the kernel keeps this processor's counters. There is no interface for that, but a map with a copy for each processor lies there,
- * too: this copy's address, less the common one, is the same distance.
+ * Where the kernel keeps this processor's counters. There is no interface for that, but a map with a copy for each
+ * processor lies there, too: this copy's address, less the common one, is the same distance.
  */
 static __noinline int rss_place(struct rss_seen *seen)
 {

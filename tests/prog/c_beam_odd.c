@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flags: -rdynamic */
-/* Has the functions by which an Erlang VM with JIT is recognized, but their code does not reveal the layout of its processes. */
+/*
+ * Has the functions by which an Erlang VM with JIT is recognized, but their code does not reveal the layout of its
+ * processes.
+ */
 #include <stdio.h>
 #include <unistd.h>
 

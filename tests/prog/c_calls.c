@@ -59,7 +59,10 @@ __attribute__((always_inline)) static inline void *grow_inlined(size_t n)
 	return p;
 }
 
-/* The first enters grow by a jump. The second loops back to its own entry: a probe there could not tell a call from an iteration. */
+/*
+ * The first enters grow by a jump. The second loops back to its own entry: a probe there could not tell a call from an
+ * iteration.
+ */
 void *jump_to_grow(size_t n);
 void loop_at_once(long n);
 __asm__(".text\n.type jump_to_grow, @function\njump_to_grow:\n\tjmp grow\n.size jump_to_grow, . - jump_to_grow\n"

@@ -1,8 +1,9 @@
 /* libs: -lgc */
 /*
- * A collector with its own marker threads (GC_MARKERS=4), whose stacks still contain addresses that they marked last: of a
- * wide tree, which is dropped then. A thread of the program has the name of a marker thread and holds the only reference to an
- * object. Prints "held ADDRESS", "named TID" of that thread, "markers N" as the collector says, "ready"; waits until stdin ends.
+ * A collector with its own marker threads (GC_MARKERS=4), whose stacks still contain addresses that they marked last:
+ * of a wide tree, which is dropped then. A thread of the program has the name of a marker thread and holds the only
+ * reference to an object. Prints "held ADDRESS", "named TID" of that thread, "markers N" as the collector says,
+ * "ready"; waits until stdin ends.
  */
 #define GC_THREADS
 #include <gc.h>

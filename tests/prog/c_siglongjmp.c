@@ -1,4 +1,7 @@
-/* realloc of an invalid pointer aborts, and the handler of SIGABRT jumps out: that call never returns. Later calls are deeper. */
+/*
+ * realloc of an invalid pointer aborts, and the handler of SIGABRT jumps out: that call never returns. Later calls are
+ * deeper.
+ */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>

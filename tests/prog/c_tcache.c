@@ -2,9 +2,9 @@
 /* libs: -lpthread */
 /*
  * Threads and a forked child call glibc's allocator in random order and sizes, served from the thread cache or not.
- * `c_tcache late|early`: instead, the main thread itself sets the cache's counts to zero, so that malloc no longer returns the
- * cached blocks: after (late) or before (early) enough calls for the counts to be trusted. `c_tcache resize`: the main thread calls
- * realloc for one block, which fits all but one of 64 times. Prints its truth.
+ * `c_tcache late|early`: instead, the main thread itself sets the cache's counts to zero, so that malloc no longer
+ * returns the cached blocks: after (late) or before (early) enough calls for the counts to be trusted. `c_tcache
+ * resize`: the main thread calls realloc for one block, which fits all but one of 64 times. Prints its truth.
  */
 #include <pthread.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /*
- * Maps libc a second time. "emulator": laid out as in /proc/self/maps, data writable, code read-only, as for a guest program.
- * "parser": the same, all of it read-only. "file": the whole file, and the program's own, as libraries that print backtraces do.
+ * Maps libc a second time. "emulator": laid out as in /proc/self/maps, data writable, code read-only, as for a guest
+ * program. "parser": the same, all of it read-only. "file": the whole file, and the program's own, as libraries that
+ * print backtraces do.
  */
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program with its own sampler, which reports allocations by USDT probes with each form of arguments. Probes with a counter of
- * tracers are reached only while one is attached. The truth contains the reported blocks only.
+ * A program with its own sampler, which reports allocations by USDT probes with each form of arguments. Probes with a
+ * counter of tracers are reached only while one is attached. The truth contains the reported blocks only.
  */
 #include "truth.h"
 #include "usdt.h"

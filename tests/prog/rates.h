@@ -24,7 +24,10 @@ SITE void *site_tenth(void) { return ALLOC(SMALL(240 - 1), 240); }
 SITE void *site_rest(void) { return ALLOC(SMALL(224 - 1), 224); }
 SITE void site_drop(void *p)
 {
-	/* In a register: a loop through memory runs up to three times as fast or slow, by what processors predict of its loads. */
+	/*
+	 * In a register: a loop through memory runs up to three times as fast or slow, by what processors predict of
+	 * its loads.
+	 */
 	for (long i = 0; i < turns; i++)
 		__asm__ volatile("" : "+r"(i));
 	DROP(p);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* beam: the layout of the Erlang VM's processes, from code in the form that compilers give erts_process_gc_info, and from others. */
+/*
+ * beam: the layout of the Erlang VM's processes, from code in the form that compilers give erts_process_gc_info, and
+ * from others.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +36,10 @@
 #define OTHER                                                                                             \
 	"mov 0x90(%rbx), %rax\n test %rax, %rax\n sub %rax, %rdx\n sar $3, %rdx\n mov %rdx, 0x98(%rsp)\n" \
 	"lea (%rax, %rcx, 8), %rcx\n sub %rax, %rcx\n sar $3, %rcx\n mov %rcx, 0xb0(%rsp)\n"
-/* Two slots at once, from an SSE register, and a high_water that is read from the heap that serves for the abandoned one (OTP 27). */
+/*
+ * Two slots at once, from an SSE register, and a high_water that is read from the heap that serves for the abandoned
+ * one (OTP 27).
+ */
 #define PAIR "mov 0x50(%rbx), %rdx\n movq %rax, %xmm0\n sub %rdi, %rdx\n sar $3, %rdx\n movq %rdx, %xmm3\n"
 #define JOINED PAIR "punpcklqdq %xmm3, %xmm0\n movups %xmm0, 0xa8(%rsp)\n"
 #define ELSEWHERE "mov 0x90(%rbx), %rax\n lea (%rax, %rcx, 8), %rdx\n mov (%rsi), %rcx\n"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/server: which clients get a connection to the control socket, and that their ends are reported. Root plays the users. */
+/*
+ * daemon/server: which clients get a connection to the control socket, and that their ends are reported. Root plays the
+ * users.
+ */
 #include <setjmp.h>
 #include <errno.h>
 #include <stdarg.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* liveness: what collections free, by the order of records. The readings of marks are mocks (tests/tests.mk wraps the reader's functions). */
+/*
+ * liveness: what collections free, by the order of records. The readings of marks are mocks (tests/tests.mk wraps the
+ * reader's functions).
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
- * Answers each line "DEPTH CALLS NEW" with the nanoseconds of CPU time that CALLS of malloc took, DEPTH functions deep. NEW = 1:
- * each call has a new stack, with other return addresses than the previous one. Built with frame pointers, so that the kernel's
- * walk finds as many frames as ours.
+ * Answers each line "DEPTH CALLS NEW" with the nanoseconds of CPU time that CALLS of malloc took, DEPTH functions deep.
+ * NEW = 1: each call has a new stack, with other return addresses than the previous one. Built with frame pointers, so
+ * that the kernel's walk finds as many frames as ours.
  */
 /* libs: -fno-omit-frame-pointer */
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* A probed function in signal handlers, for raised signals and for timers that interrupt any code, also on an alternate stack. */
+/*
+ * A probed function in signal handlers, for raised signals and for timers that interrupt any code, also on an alternate
+ * stack.
+ */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

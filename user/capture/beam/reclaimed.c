@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * beam/reclaimed: see reclaimed.h. erts_gc_info_request has reply_gc_info executed by each scheduler (erl_gc.c). That begins with
+ * beam/reclaimed: see reclaimed.h. erts_gc_info_request has reply_gc_info executed by each scheduler (erl_gc.c). That
+ * begins with
  *
  *	ErtsSchedulerData *esdp = erts_get_scheduler_data();
  *	...

@@ -9,8 +9,8 @@
 struct funcs;
 
 /*
- * Two words whose sum is the number of bytes allocated by a collector since its start. Where threads count each for itself, there are
- * such words in every element of an array.
+ * Two words whose sum is the number of bytes allocated by a collector since its start. Where threads count each for
+ * itself, there are such words in every element of an array.
  */
 struct byte_counter {
 	bool known;

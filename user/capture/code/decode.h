@@ -99,7 +99,10 @@ struct insn_use {
 
 void insn_use_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_use *out);
 
-/* A 64-bit load from memory, or an addition of what is there: into `reg`, from [base + disp], or, without a base, from address. */
+/*
+ * A 64-bit load from memory, or an addition of what is there: into `reg`, from [base + disp], or, without a base, from
+ * address.
+ */
 struct insn_load {
 	bool loads, adds;
 	int8_t reg, base;
@@ -109,7 +112,10 @@ struct insn_load {
 
 void insn_load_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_load *out);
 
-/* A move from memory into `reg`, or (bytes = 0) of an address: [base + index * scale + disp], within a thread's data with `tls`. */
+/*
+ * A move from memory into `reg`, or (bytes = 0) of an address: [base + index * scale + disp], within a thread's data
+ * with `tls`.
+ */
 struct insn_fetch {
 	uint8_t bytes; /* read */
 	bool fetches, tls;

@@ -33,7 +33,10 @@ struct batch {
 };
 
 int batch_add(struct batch *b, uint64_t offset, uint64_t cookie);
-/* The same, and the kernel raises the 16-bit word at `counter` as long as the probe is attached; for all sites of a batch or none. */
+/*
+ * The same, and the kernel raises the 16-bit word at `counter` as long as the probe is attached; for all sites of a
+ * batch or none.
+ */
 int batch_add_counted(struct batch *b, uint64_t offset, uint64_t cookie, uint64_t counter);
 /* Attaches the batch to one process (tgid) or to all (0). An empty batch is fine. */
 int batch_attach(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd, struct err *err);

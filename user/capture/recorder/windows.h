@@ -54,7 +54,8 @@ void windows_free(struct windows *w);
 double windows_missed(const struct windows *w, bool by_cpu);
 /*
  * Correction factors of processes whose windows saw less than their share, by their collector's counter or by their CPU
- * time: "ID:FACTOR ...". The error of rows without samples of windows, as a multiple of their estimate, where it is not 0: "ID:UNMET ...".
+ * time: "ID:FACTOR ...". The error of rows without samples of windows, as a multiple of their estimate, where it is not
+ * 0: "ID:UNMET ...".
  */
 void windows_factors(const struct windows *w, bool by_cpu, struct buf *factors, struct buf *unmet);
 /* Coverage and cost as numbers; false: there are no windows. */

@@ -33,12 +33,12 @@ enum event_kind {
 	EVENT_GC = 8,   /* a collection, from enter_ns to time_ns; its frees come before or after it */
 	EVENT_FORK = 9, /* `proc` starts with a copy of the heap of the process whose proc_id is in old_addr */
 	/*
-	 * A window of old_addr ns from time_ns on: its samples follow and stand for `size` bytes by time; group: `batch`.
-	 * enter_ns: bytes that all windows so far stand for by the process' own counter; 0 = known at the end. With
-	 * EVENT_F_BY_CPU these are nanoseconds of the process' own CPU time instead of bytes, `size` has a sign, and `addr` is
-	 * by how much it may be off because the cost of a probe is not known exactly. span: microseconds up to its end for which it
-	 * stands, itself included. interval: while the recording runs, the standard error of rows that no window met so far,
-	 * as a multiple of their estimate, in units of 1 / WINDOW_UNMET_ONE.
+	 * A window of old_addr ns from time_ns on: its samples follow and stand for `size` bytes by time; group:
+	 * `batch`. enter_ns: bytes that all windows so far stand for by the process' own counter; 0 = known at the end.
+	 * With EVENT_F_BY_CPU these are nanoseconds of the process' own CPU time instead of bytes, `size` has a sign,
+	 * and `addr` is by how much it may be off because the cost of a probe is not known exactly. span: microseconds
+	 * up to its end for which it stands, itself included. interval: while the recording runs, the standard error of
+	 * rows that no window met so far, as a multiple of their estimate, in units of 1 / WINDOW_UNMET_ONE.
 	 */
 	EVENT_WINDOW = 10,
 };
@@ -54,8 +54,8 @@ enum event_flag {
 	EVENT_F_STATUS = 32,        /* an exit: size is the wait status (wait(2)) */
 	EVENT_F_UNFOLLOWED = 32,    /* an allocation: how it ends is not recorded */
 	/*
-	 * An allocation: all that an Erlang process allocated since its last collection, at the stack that filled its heap. Of a
-	 * sampled one, old_addr is a hash of those before it in that process.
+	 * An allocation: all that an Erlang process allocated since its last collection, at the stack that filled its
+	 * heap. Of a sampled one, old_addr is a hash of those before it in that process.
 	 */
 	EVENT_F_HEAPFUL = 16,
 	EVENT_F_WINDOW = 64,  /* sampled in the window announced last; its interval covers all that the window stands for */

@@ -40,8 +40,8 @@ static int add_piece(struct glibc_heap *h, uint64_t start, uint64_t end, uint32_
 }
 
 /*
- * Not by brk alone: what else belongs to it cannot be distinguished from other memory. What lies in front of its top is taken if it
- * begins where a mapping does.
+ * Not by brk alone: what else belongs to it cannot be distinguished from other memory. What lies in front of its top is
+ * taken if it begins where a mapping does.
  */
 static int add_scattered(const struct space *s, struct glibc_heap *h, uint64_t end)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * glibc/arena_layout: where the C library keeps its arenas. main_arena has no symbol, so it is found by its shape: bins that are
- * empty point to themselves, and the list of arenas leads back to it. In: the library's file and its data in a process.
+ * glibc/arena_layout: where the C library keeps its arenas. main_arena has no symbol, so it is found by its shape: bins
+ * that are empty point to themselves, and the list of arenas leads back to it. In: the library's file and its data in a
+ * process.
  */
 #ifndef ALYS_GLIBC_ARENA_LAYOUT_H
 #define ALYS_GLIBC_ARENA_LAYOUT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * glibc/malloc_proof: verifies that malloc's heap is read right. A helper process (helper/mallocfill.h) uses the same library and
- * reports what it says about its blocks; this is compared with our reading of the helper's memory.
+ * glibc/malloc_proof: verifies that malloc's heap is read right. A helper process (helper/mallocfill.h) uses the same
+ * library and reports what it says about its blocks; this is compared with our reading of the helper's memory.
  */
 #ifndef ALYS_GLIBC_MALLOC_PROOF_H
 #define ALYS_GLIBC_MALLOC_PROOF_H

@@ -5,7 +5,10 @@
 
 #include "glibc/malloc_chunks.h"
 
-/* All pieces of out, in order. Free chunks that are in no cache or fastbin are recognized by the word behind them: CHUNK_FREE. */
+/*
+ * All pieces of out, in order. Free chunks that are in no cache or fastbin are recognized by the word behind them:
+ * CHUNK_FREE.
+ */
 int glibc_walk(struct memory *m, const struct glibc_layout *l, struct glibc_heap *out, struct err *err);
 
 #endif

@@ -35,7 +35,10 @@ int heapreader_prove(struct heapreader *r, const struct heapreader_place *p, str
 /* As boehm_heap_read_some, or with asked NULL as boehm_heap_read_now. */
 int heapreader_heap(struct heapreader *r, const struct heapreader_place *p, uint64_t *asked, size_t cnt, struct boehm_heap *out,
 		    struct err *err);
-/* What the objects of h, the heap that was read last, hold now, for heapreader_compare; nothing when that is more than max bytes. */
+/*
+ * What the objects of h, the heap that was read last, hold now, for heapreader_compare; nothing when that is more than
+ * max bytes.
+ */
 int heapreader_copy(struct heapreader *r, const struct heapreader_place *p, const struct boehm_heap *h, size_t max,
 		    struct buf *out);
 /* As boehm_gc_no. */

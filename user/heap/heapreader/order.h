@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heapreader/order: what goes between a recording and its heap reader: a packet in each direction, and with it what has no bound, as a
- * file in memory.
+ * heapreader/order: what goes between a recording and its heap reader: a packet in each direction, and with it what has
+ * no bound, as a file in memory.
  */
 #ifndef ALYS_HEAPREADER_ORDER_H
 #define ALYS_HEAPREADER_ORDER_H

@@ -184,7 +184,10 @@ static int take_environment(const struct verb *v, void *options, struct err *err
 	return 0;
 }
 
-/* "+": stop at the first non-option, for verbs that run a command; ":": distinguish a missing argument from an unknown option. */
+/*
+ * "+": stop at the first non-option, for verbs that run a command; ":": distinguish a missing argument from an unknown
+ * option.
+ */
 static size_t build_getopt(const struct verb *v, struct option *longs, char *shorts)
 {
 	size_t n = 0;

@@ -61,7 +61,10 @@ static void take_script(const char *text, struct symbol *out)
 	out->name = at == text ? strdup("(anonymous)") : strndup(text, (size_t)(at - text));
 }
 
-/* Length of "MODULE:FUNCTION/ARITY" at the start, also before what the Erlang VM says of a part of the code; 0: not of this form. */
+/*
+ * Length of "MODULE:FUNCTION/ARITY" at the start, also before what the Erlang VM says of a part of the code; 0: not of
+ * this form.
+ */
 static size_t erlang_length(const char *name)
 {
 	static const char part[] = "-CodeInfoPrologue";
@@ -127,7 +130,10 @@ static char *elixir_name(struct part module, struct part call)
 	return length < 0 ? NULL : out;
 }
 
-/* "$lists:map/2" -> lists:map/2; "$'Elixir.Enum':map/2" -> Enum.map/2, as Elixir writes it. NULL: another name, or no memory. */
+/*
+ * "$lists:map/2" -> lists:map/2; "$'Elixir.Enum':map/2" -> Enum.map/2, as Elixir writes it. NULL: another name, or no
+ * memory.
+ */
 static char *erlang_name(const char *name)
 {
 	static const char elixir[] = "'Elixir.";

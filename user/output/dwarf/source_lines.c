@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dwarf/source_lines: see source_lines.h. Three levels of flat ranges: units of the file, functions of a unit, inlined calls of a
- * function. Each level is read when an address first falls into it.
+ * dwarf/source_lines: see source_lines.h. Three levels of flat ranges: units of the file, functions of a unit, inlined
+ * calls of a function. Each level is read when an address first falls into it.
  */
 #include "dwarf/source_lines.h"
 

@@ -332,7 +332,10 @@ static void add_rows(struct perfetto *p, const struct fold *order)
 	sink_stack_free(&stack);
 }
 
-/* Objects from before the recording count as allocated at its start. A dump is of a process: the first has those of an unknown one. */
+/*
+ * Objects from before the recording count as allocated at its start. A dump is of a process: the first has those of an
+ * unknown one.
+ */
 static void add_before(struct perfetto *p)
 {
 	size_t n = 0, first = 0;

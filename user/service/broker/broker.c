@@ -406,7 +406,10 @@ static bool passes(const struct ask *a)
 	}
 }
 
-/* Logs refusals that hint at a compromised collector. ENOEXEC and ESTALE are ordinary: non-ELF files, processes that changed. */
+/*
+ * Logs refusals that hint at a compromised collector. ENOEXEC and ESTALE are ordinary: non-ELF files, processes that
+ * changed.
+ */
 static void tell(const struct err *why)
 {
 	static unsigned told;

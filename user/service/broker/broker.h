@@ -32,7 +32,10 @@ struct broker {
 	void *ctx;
 };
 
-/* Chooses the collector's user: alys, else nobody, if this process may and such a user exists; else its own, without privileges. */
+/*
+ * Chooses the collector's user: alys, else nobody, if this process may and such a user exists; else its own, without
+ * privileges.
+ */
 void broker_choose_user(struct broker *b);
 /*
  * Forks. In the collector (pid 0) privileges have been dropped, and access/rights asks the broker. There must be no

@@ -132,8 +132,8 @@ static size_t places_of(const struct server *s, uid_t uid)
 }
 
 /*
- * True if a is disconnected in preference to b. In order: clients without full access, users with most connections, idle clients,
- * older clients.
+ * True if a is disconnected in preference to b. In order: clients without full access, users with most connections,
+ * idle clients, older clients.
  */
 static bool evicted_before(const struct server *s, const struct client *a, const struct client *b)
 {
@@ -146,8 +146,9 @@ static bool evicted_before(const struct server *s, const struct client *a, const
 }
 
 /*
- * The slot for a new client, SERVER_CLIENTS = none. No user can lock out the others by opening connections: if all slots are
- * taken, a user with more connections than the newcomer's user loses one, and clients without full access yield to those with it.
+ * The slot for a new client, SERVER_CLIENTS = none. No user can lock out the others by opening connections: if all
+ * slots are taken, a user with more connections than the newcomer's user loses one, and clients without full access
+ * yield to those with it.
  */
 static size_t place_for(struct server *s, const struct client *c)
 {

@@ -137,7 +137,8 @@ static size_t windows_of(const struct http *h, uint64_t who)
 }
 
 /*
- * A free slot; else the newest one of the user with most, if that user has at least two more than this one. HTTP_WINDOWS = none.
+ * A free slot; else the newest one of the user with most, if that user has at least two more than this one.
+ * HTTP_WINDOWS = none.
  */
 static size_t place_for(struct http *h, uint64_t who)
 {
