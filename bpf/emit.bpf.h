@@ -5,12 +5,17 @@
 
 #include "gc_maps.bpf.h"
 
+/* Records of a kind that a processor sends before it asks again how full the ring is. A power of two. */
+#define WAKE_RECORDS 16
+
 /*
  * A wake-up costs the traced thread over 2 us, so the reader polls and is woken only when the ring fills faster than it
- * polls.
+ * polls. n: number of the record, on its processor.
  */
-static __always_inline __u64 wake_flag(void)
+static __always_inline __u64 wake_flag(__u64 n)
 {
+	if (n & (WAKE_RECORDS - 1))
+		return BPF_RB_NO_WAKEUP;
 	return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= config.wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
@@ -38,8 +43,7 @@ static __always_inline void emit_free(__u64 addr, __u64 stack, __u64 time)
 		e->h.time = time;
 	e->addr = addr;
 	e->stack = stack;
-	bpf_ringbuf_submit(e, wake_flag());
-	count(ALYS_ST_REC_FREE);
+	bpf_ringbuf_submit(e, wake_flag(count(ALYS_ST_REC_FREE)));
 }
 
 static __always_inline void alloc_fill(struct alys_ev_alloc *e, __u8 kind, const struct pending *p, __u64 addr)
@@ -92,8 +96,7 @@ static __always_inline void emit_alloc(const struct pending *p, __u64 addr)
 		return;
 	}
 	alloc_fill(e, ALYS_EV_ALLOC, p, addr);
-	bpf_ringbuf_submit(e, wake_flag());
-	count(ALYS_ST_REC_ALLOC);
+	bpf_ringbuf_submit(e, wake_flag(count(ALYS_ST_REC_ALLOC)));
 }
 
 static __always_inline void emit_realloc(const struct pending *p, __u64 addr, __u64 old)
@@ -107,8 +110,7 @@ static __always_inline void emit_realloc(const struct pending *p, __u64 addr, __
 	alloc_fill(&e->a, ALYS_EV_REALLOC, p, addr);
 	e->old = old;
 	e->enter = p->enter;
-	bpf_ringbuf_submit(e, wake_flag());
-	count(ALYS_ST_REC_REALLOC);
+	bpf_ringbuf_submit(e, wake_flag(count(ALYS_ST_REC_REALLOC)));
 }
 
 /*

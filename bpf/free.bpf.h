@@ -30,13 +30,13 @@ static __always_inline bool is_passed_on(const struct freeing *f, __u64 entry, _
 }
 
 /* False: internal to the allocator. Otherwise the call is noted, to recognize calls that it makes itself. */
-static __noinline bool is_programs_free(struct pt_regs *ctx, const struct alys_site *site, __u64 caller)
+static __noinline bool is_programs_free(struct pt_regs *ctx, const struct alys_site *site, __u64 caller, struct thread_call *t)
 {
 	const struct alys_object *o = object_of(site);
-	struct freeing *f = bpf_task_storage_get(&thread_frees, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, addr = argument(ctx, site->arg[0]);
-	if (!o || !f || !caller)
+	if (!o || !t || !caller)
 		return true;
+	struct freeing *f = &t->freed;
 	__u64 bias = bias_of(ctx, site);
 	if (is_own_free(o, caller - bias)) {
 		count(ALYS_ST_THREAD_CACHE);
@@ -63,12 +63,13 @@ static __noinline bool is_wanted_free(struct pt_regs *ctx, const struct alys_sit
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
 	bool asks = !is_selective() || site->nest == ALYS_NEST_CALLER;
 	__u64 caller = asks ? caller_of(cfa, slot) : 0;
-	if (is_nested_call(ctx, site, cfa, caller)) {
+	struct thread_call *t = thread_call(!is_selective());
+	if (is_nested_in(ctx, site, cfa, caller, t)) {
 		count(ALYS_ST_NESTED);
 		return false;
 	}
 	if (!is_selective())
-		return is_programs_free(ctx, site, caller);
+		return is_programs_free(ctx, site, caller, t);
 	bool known = sampled_del(argument(ctx, site->arg[0]), ~0ull);
 	if (!known)
 		count(ALYS_ST_UNSAMPLED);

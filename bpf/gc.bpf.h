@@ -49,7 +49,7 @@ static __always_inline void gc_send(__u8 kind, const struct gc_state *s)
 		return;
 	}
 	gc_fill(e, kind, s);
-	bpf_ringbuf_submit(e, wake_flag());
+	bpf_ringbuf_submit(e, wake_flag(0));
 }
 
 static __always_inline void gc_call_begun(const struct gc_state *s)

@@ -64,7 +64,19 @@ struct thread_cache {
 	__u32 pad;
 };
 
-/* The call of a plain allocator that a thread is in, and the innermost operator new that may run the program's code. */
+/* The last free that a thread has entered: calls that it makes itself are recognized by its frame. */
+struct freeing {
+	__u64 cfa;
+	__u64 caller;
+	__u64 addr;
+	__u64 code_lo, code_hi; /* of its file, in the process */
+	__u64 entry;
+};
+
+/*
+ * The call of a plain allocator that a thread is in, the innermost operator new that may run the program's code, and the
+ * last free.
+ */
 struct thread_call {
 	struct pending call;
 	struct thread_cache cache;
@@ -72,6 +84,7 @@ struct thread_call {
 	__u64 new_bias;
 	__u32 new_object;
 	__u32 pad;
+	struct freeing freed;
 };
 
 /* All records, in causal order per address. Written by all programs, read by the loader, sized by
@@ -162,22 +175,6 @@ struct {
 	__type(key, int);
 	__type(value, struct thread_call);
 } thread_calls SEC(".maps") __weak;
-
-/* The last free that a thread has entered: calls that it makes itself are recognized by its frame. */
-struct freeing {
-	__u64 cfa;
-	__u64 caller;
-	__u64 addr;
-	__u64 code_lo, code_hi; /* of its file, in the process */
-	__u64 entry;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct freeing);
-} thread_frees SEC(".maps") __weak;
 
 /* Cached value of a collector's counter. reported: its probes report each change, so it need not be read at each call. */
 struct gc_known {

@@ -242,12 +242,15 @@ static __always_inline struct thread_call *thread_call(bool made)
 }
 
 /* Made by the allocator itself: by its return address (collectors), or because the thread is inside a plain call. */
+static __always_inline bool is_nested_in(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 caller,
+					 struct thread_call *t)
+{
+	return site->nest == ALYS_NEST_CALLER ? is_internal(ctx, site, caller) : t && is_inside(t, cfa);
+}
+
 static __always_inline bool is_nested_call(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 caller)
 {
-	if (site->nest == ALYS_NEST_CALLER)
-		return is_internal(ctx, site, caller);
-	struct thread_call *t = thread_call(false);
-	return t && is_inside(t, cfa);
+	return is_nested_in(ctx, site, cfa, caller, site->nest == ALYS_NEST_CALLER ? NULL : thread_call(false));
 }
 
 /*

@@ -112,8 +112,7 @@ static __always_inline __u64 word_index(const struct walk_state *s, __u64 at)
 
 static __always_inline void word_add(struct walk_slot *w, __u32 n, __u64 i, __u64 value)
 {
-	w->words[n & (WALK_WORDS - 1)] = value;
-	w->words_at[n & (WALK_WORDS - 1)] = i;
+	w->words[n & (WALK_WORDS - 1)] = (struct walk_word){ .value = value, .at = i * 8 };
 }
 
 /* Lists what step_is compares in the step from f to next; false if that is not all in the window. */
@@ -132,6 +131,15 @@ static __always_inline bool step_list(struct walk_slot *w, const struct walk_fra
 	return true;
 }
 
+/* The words are compared four at a time. */
+static __always_inline void words_pad(struct walk_slot *w)
+{
+	__u32 n = w->m.words;
+	struct walk_word *last = &w->words[(n - 1) & (WALK_WORDS - 1)];
+	for (int i = 0; i < 3 && (n + i) & 3; i++)
+		w->words[(n + i) & (WALK_WORDS - 1)] = *last;
+}
+
 /* Lists the words of some more frames. */
 static __noinline int words_list(struct walk_slot *w)
 {
@@ -145,7 +153,13 @@ static __noinline int words_list(struct walk_slot *w)
 		k++;
 	}
 	m->listed = k;
+	words_pad(w);
 	return 0;
+}
+
+static __always_inline __u64 word_differs(const struct walk_slot *w, const struct walk_word *known)
+{
+	return *(const __u64 *)((const char *)w->window + (known->at & (WINDOW_SZ - 8))) ^ known->value;
 }
 
 /* Are the listed words unchanged? Without a branch for each, because they nearly always are. */
@@ -153,10 +167,12 @@ static __noinline int words_compare(const struct walk_slot *w)
 {
 	__u32 n = w->m.words;
 	__u64 differ = 0;
-	for (__u32 i = 0; i < WALK_WORDS; i++) {
+	for (__u32 i = 0; i < WALK_WORDS; i += 4) {
+		const struct walk_word *known = &w->words[i];
 		if (i >= n)
 			break;
-		differ |= w->window[w->words_at[i] & (WINDOW_WORDS - 1)] ^ w->words[i];
+		differ |= word_differs(w, known) | word_differs(w, known + 1) | word_differs(w, known + 2) |
+			  word_differs(w, known + 3);
 	}
 	return !differ;
 }

@@ -225,8 +225,7 @@ static __always_inline void page_send(struct pt_regs *regs, __u64 addr, __u64 si
 	e->interval = interval;
 	e->batch = 0;
 	e->span = 0;
-	bpf_ringbuf_submit(e, wake_flag());
-	count(ALYS_ST_REC_ALLOC);
+	bpf_ringbuf_submit(e, wake_flag(count(ALYS_ST_REC_ALLOC)));
 }
 
 static __always_inline __u32 memory_of(__u32 member, __u64 size)
@@ -296,8 +295,7 @@ static __always_inline void range_send(__u8 kind, __u64 start, __u64 end, __u64 
 	e->start = start;
 	e->end = end;
 	e->to = to;
-	bpf_ringbuf_submit(e, wake_flag());
-	count(ALYS_ST_REC_FREE);
+	bpf_ringbuf_submit(e, wake_flag(count(ALYS_ST_REC_FREE)));
 }
 
 static __always_inline void pages_leave(const struct touch *t, const struct pt_regs *regs)

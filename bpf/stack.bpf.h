@@ -78,7 +78,7 @@ static __always_inline void stack_send(struct walk_slot *w)
 	if (n > ALYS_MAX_FRAMES)
 		n = ALYS_MAX_FRAMES; /* verifier: it is never more */
 	__u64 size = sizeof(w->rec) + 8 * n;
-	if (bpf_ringbuf_output(&events, w, size, wake_flag()))
+	if (bpf_ringbuf_output(&events, w, size, wake_flag(0)))
 		count(ALYS_ST_LOST_STACK);
 	else
 		*known = w->rec.hash;

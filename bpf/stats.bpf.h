@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * count(ALYS_ST_X), count_sum for more than one, and count_loss(ALYS_ST_LOST_X) for missing events: the only ways to count.
- * Atomic, because on preemptible kernels two tasks of one CPU may be in these programs at the same time.
+ * They return what this processor had counted before. Atomic, because on preemptible kernels two tasks of one CPU may be in
+ * these programs at the same time.
  */
 #ifndef ALYS_STATS_BPF_H
 #define ALYS_STATS_BPF_H
 
-static __always_inline void count_sum(enum alys_stat id, __u64 n)
+static __always_inline __u64 count_sum(enum alys_stat id, __u64 n)
 {
 	__u32 zero = 0;
 	struct alys_stats *s = bpf_map_lookup_elem(&stats, &zero);
-	if (s)
-		__sync_fetch_and_add(&s->n[id], n);
+	return s ? __sync_fetch_and_add(&s->n[id], n) : 0;
 }
 
-static __always_inline void count(enum alys_stat id)
+static __always_inline __u64 count(enum alys_stat id)
 {
-	count_sum(id, 1);
+	return count_sum(id, 1);
 }
 
 /* What `n` traps cost is the process' own; only where windows ask for it. */

@@ -99,15 +99,19 @@ struct walk_memory {
 	__u8 sure;     /* that the stack ends there follows from the last frame's registers */
 };
 
+/* A word of the stack, and its offset in the window that begins with the return address. */
+struct walk_word {
+	__u64 value, at;
+};
+
 struct walk_slot {
 	struct alys_ev_stack rec; /* sent as it is, with rec.n of ips */
 	__u64 ips[ALYS_MAX_FRAMES];
 	struct walk_state s;
 	struct walk_memory m;
 	struct walk_frame frames[2 * WALK_REMEMBERED]; /* the last walk's, and this one's */
-	__u64 words[WALK_WORDS];                       /* of the stack, by which the last walk went */
-	__u16 words_at[WALK_WORDS];                    /* their places in the window that begins with the return address */
-	__u64 window[WINDOW_WORDS];                    /* of the target's stack */
+	struct walk_word words[WALK_WORDS]; /* by which the last walk went; the last one repeats up to a multiple of 4 */
+	__u64 window[WINDOW_WORDS];         /* of the target's stack */
 };
 
 /*
@@ -156,7 +160,7 @@ __noinline int slot_claim(__u32 near)
 
 static __always_inline void slot_release(__u32 slot)
 {
-	__sync_lock_test_and_set(&walk_busy[slot & (WALK_SLOTS - 1)], 0);
+	word_release(&walk_busy[slot & (WALK_SLOTS - 1)]);
 }
 
 static __always_inline struct walk_slot *slot_at(__u32 slot)

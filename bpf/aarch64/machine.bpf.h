@@ -37,6 +37,12 @@ struct pt_regs___machine {
 enum { CALL_NONE = -1, CALL_MMAP = 222, CALL_MUNMAP = 215, CALL_BRK = 214, CALL_MREMAP = 216, CALL_MADVISE = 233 };
 
 /* Offsets in the kernel's signal frame, from sp: siginfo, then the ucontext (asm/sigcontext.h). */
+/* Stores may be seen in another order here, and BPF before 6.15 has no store that releases. */
+static __always_inline void word_release(__u32 *word)
+{
+	__sync_lock_test_and_set(word, 0);
+}
+
 #define SIGNAL_FP 544
 #define SIGNAL_SP 560
 #define SIGNAL_IP 568
