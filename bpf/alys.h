@@ -208,6 +208,7 @@ struct alys_sampled_object {
 #define ALYS_SITE_WINDOW 4096 /* its probe is attached and detached: calls count only while a window is open */
 #define ALYS_SITE_DRAW_IN_WINDOW 8192 /* its probe stays attached, but calls are sampled only while a window is open */
 #define ALYS_SITE_TCACHE 16384 /* glibc's: results are predicted from the thread's tcache, those of realloc from its old block */
+#define ALYS_SITE_OPEN 32768   /* frees below this one are the program's */
 #define ALYS_SITE_TRIAL 64     /* results are read at `ret`; other predictions are only compared with them */
 
 /* Where an exit finds the result. */
@@ -290,7 +291,7 @@ struct alys_range {
 
 #define ALYS_MAX_WRAPPERS 16
 #define ALYS_MAX_OWN_FREES 4
-#define ALYS_MAX_INNER 4
+#define ALYS_MAX_INNER 16
 
 /*
  * Thread-local free lists of libgc (thread_local_alloc.c): the word from which GC_malloc_kind takes its result is

@@ -83,6 +83,16 @@ static __always_inline bool is_reallocation(__u8 shape)
 	return shape == ALYS_SHAPE_REALLOC || shape == ALYS_SHAPE_MULREALLOC;
 }
 
+/* 0 on overflow: a C library returns NULL then, other allocators may return anything. */
+static __always_inline __u64 product(__u64 a, __u64 b)
+{
+	if (!((a | b) >> 32) || !a)
+		return a * b;
+	__u64 most = ~0ull / a;
+	barrier_var(most); /* otherwise the compiler makes it a product of 128 bits */
+	return b <= most ? a * b : 0;
+}
+
 /* Bytes that the call asks for. */
 static __always_inline __u64 size_asked(struct pt_regs *ctx, const struct alys_site *site)
 {
@@ -91,8 +101,8 @@ static __always_inline __u64 size_asked(struct pt_regs *ctx, const struct alys_s
 		return a;
 	__u64 b = argument(ctx, site->arg[1]);
 	if (site->shape == ALYS_SHAPE_MUL)
-		return a * b; /* when this overflows the call returns NULL */
-	return site->shape == ALYS_SHAPE_MULREALLOC ? b * argument(ctx, site->arg[2]) : b;
+		return product(a, b);
+	return site->shape == ALYS_SHAPE_MULREALLOC ? product(b, argument(ctx, site->arg[2])) : b;
 }
 
 static __always_inline void read_arguments(struct pt_regs *ctx, const struct alys_site *site, struct pending *p)

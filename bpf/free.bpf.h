@@ -34,7 +34,7 @@ static __noinline bool is_programs_free(struct pt_regs *ctx, const struct alys_s
 {
 	const struct alys_object *o = object_of(site);
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, addr = argument(ctx, site->arg[0]);
-	if (!o || !t || !caller)
+	if (!o || !t || !caller || site->flags & ALYS_SITE_OPEN)
 		return true;
 	struct freeing *f = &t->freed;
 	__u64 bias = bias_of(ctx, site);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of allocators: what stacks, exports and options derive from it agrees with its rows. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "allocators/allocators.h"
+#include "allocators/own.h"
+#include "alys.h"
 #include "alys.h"
 
 static void test_families(void **state)
@@ -125,11 +127,49 @@ static void test_entries(void **state)
 	buf_free(&text);
 }
 
+/* The user's own functions are rows behind the table's, with arguments from 0, in the order that their shape wants. */
+static void test_own(void **state)
+{
+	static const struct {
+		enum own_kind kind;
+		const char *spec;
+		uint8_t shape, arg[3];
+	} good[] = {
+		{ OWN_ALLOC, "pool_alloc(size=2)", ALYS_SHAPE_SIZE, { 1 } },
+		{ OWN_ALLOC, "libpool.so*:p*(size=3,count=2,align=1)", ALYS_SHAPE_MUL, { 1, 2 } },
+		{ OWN_ALLOC, "take(out=1,size=3)", ALYS_SHAPE_OUTPTR, { 0, 2 } },
+		{ OWN_REALLOC, "shop::Pool::grow(void*, int)(ptr=2,size=3)", ALYS_SHAPE_REALLOC, { 1, 2 } },
+		{ OWN_REALLOC, "grow(ptr=1,count=2,size=6)", ALYS_SHAPE_MULREALLOC, { 0, 1, 5 } },
+		{ OWN_FREE, "operator delete[](ptr=1)", ALYS_SHAPE_FREE, { 0 } },
+	};
+	struct own_functions f = { 0 };
+	struct err err;
+	size_t n;
+	(void)state;
+	allocators(&n);
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+		assert_int_equal(own_add(&f, good[i].kind, good[i].spec, &err), 0);
+	assert_int_equal(own_add(&f, OWN_ALLOC, "f(ptr=1)", &err), -EINVAL);
+	own_use(&f);
+	assert_int_equal(own_cnt(), sizeof(good) / sizeof(*good));
+	for (size_t i = 0; i < own_cnt(); i++) {
+		const struct allocator *row = allocator_at(n + i);
+		assert_int_equal(row->shape, good[i].shape);
+		assert_memory_equal(row->arg, good[i].arg, sizeof(row->arg));
+	}
+	assert_null(allocator_at(n + own_cnt()));
+	assert_true(alloc_has_frame(&(struct alloc_frame){ .name = "pool_alloc", .path = "/srv/program" }));
+	assert_true(alloc_has_frame(&(struct alloc_frame){ .name = "pick", .path = "/lib/libpool.so.1" }));
+	assert_false(alloc_has_frame(&(struct alloc_frame){ .name = "pick", .path = "/srv/program" }));
+	own_use(&(struct own_functions){ 0 });
+	assert_int_equal(own_cnt(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_families), cmocka_unit_test(test_files),   cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_frames),   cmocka_unit_test(test_entries),
+		cmocka_unit_test(test_frames),   cmocka_unit_test(test_entries), cmocka_unit_test(test_own),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

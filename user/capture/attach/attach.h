@@ -32,6 +32,7 @@ struct attach_facts {
 	char *taker;       /* the first of them */
 	bool collected;    /* some target has a garbage-collected heap */
 	uint64_t renewals; /* how often all probes were attached anew, see attach_split */
+	uint64_t own;      /* bit i: function i of allocators/own was found */
 	struct err failed; /* the first file that could not be probed */
 };
 

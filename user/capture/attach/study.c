@@ -31,6 +31,12 @@ static bool open_module(void *ctx, struct module_id module, int *fd, const char 
 	return *fd >= 0;
 }
 
+/* Functions that the user names are wanted whatever else is. */
+static uint32_t with_own(uint32_t families)
+{
+	return families && own_cnt() ? families | 1u << ALLOC_OWN : families;
+}
+
 struct study *study_new(const struct handles *h, uint32_t families, const struct study_ops *ops, struct err *err)
 {
 	struct study *s = calloc(1, sizeof(*s));
@@ -39,7 +45,8 @@ struct study *study_new(const struct handles *h, uint32_t families, const struct
 		err_set(err, ENOMEM, "out of memory");
 		return NULL;
 	}
-	*s = (struct study){ .h = h, .families = families, .ops = *ops, .files = examinations_new(&open, err) };
+	own_use(&h->o->own);
+	*s = (struct study){ .h = h, .families = with_own(families), .ops = *ops, .files = examinations_new(&open, err) };
 	if (s->files)
 		return s;
 	free(s);

@@ -157,6 +157,7 @@ static int order(struct examinations *x, const struct examination *e, bool yield
 	x->order = (struct examiner_order){ .ask = e->ask, .memory = memory_for_one(x), .seconds = SECONDS, .yields = yields };
 	snprintf(x->order.path, sizeof(x->order.path), "%s", e->path);
 	snprintf(x->order.patterns, sizeof(x->order.patterns), "%s", e->ask.functions.patterns ?: "");
+	x->order.own = *own_used();
 	rc = handover_send(x->examiner.sock, &x->order, sizeof(x->order), e->fd, 0);
 	if (!rc && handover_receive(x->examiner.sock, reply, sizeof(*reply), fd) != (ssize_t)sizeof(*reply))
 		rc = -EPIPE;

@@ -82,6 +82,8 @@ int examiner_main(int sock)
 		o->path[sizeof(o->path) - 1] = 0;
 		o->patterns[sizeof(o->patterns) - 1] = 0;
 		o->ask.functions.patterns = o->patterns;
+		o->own.text[sizeof(o->own.text) - 1] = 0;
+		own_use(&o->own);
 		rc = serve(o, sock, fd);
 		close(fd);
 	}

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "allocators/own.h"
 #include "examine/findings.h"
 #include "functions/patterns.h"
 
@@ -24,6 +25,7 @@ struct examiner_order {
 	bool yields;      /* runs at low priority */
 	char path[4096];
 	char patterns[PATTERNS_TEXT_MAX]; /* those of ask.functions */
+	struct own_functions own;
 };
 
 struct examiner_reply {

@@ -44,11 +44,7 @@ static int choose_place(const struct funcs *funcs, const struct func *fn, struct
 	return found ? 0 : -ENOENT;
 }
 
-/*
- * Part of a function that was split (GCC, LLVM), a resolver, or a thunk, which jumps on to the function: entering it is
- * not a call of the function.
- */
-static bool is_no_function(const struct func *fn)
+bool function_is_part(const struct func *fn)
 {
 	return fn->indirect || strstr(fn->name, ".cold") || strstr(fn->name, ".part.") || !strncmp(fn->name, "_ZTh", 4) ||
 	       !strncmp(fn->name, "_ZTv", 4) || !strncmp(fn->name, "_ZTc", 4);
@@ -88,7 +84,7 @@ static int find_in(const struct funcs *funcs, struct patterns *p, uint32_t most,
 	int rc = 0;
 	for (size_t i = 0; i < funcs->list_cnt && !rc; i++) {
 		const struct func *fn = &funcs->list[i];
-		uint64_t by = is_no_function(fn) ? 0 : patterns_match(p, fn->name);
+		uint64_t by = function_is_part(fn) ? 0 : patterns_match(p, fn->name);
 		out->used |= by;
 		if (!by || fn->vaddr == last)
 			continue;

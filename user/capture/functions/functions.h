@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/err.h"
+#include "code/funcs.h"
 #include "elf/elf.h"
 
 /* What to look for: patterns as in patterns.h; at most `most` functions are listed. */
@@ -51,6 +52,11 @@ struct inlined_list {
 	uint64_t used; /* bit i: pattern i matches some inlined function */
 };
 
+/*
+ * Part of a function that was split (GCC, LLVM), a resolver, or a thunk, which jumps on to the function? Entering it is not
+ * a call of the function.
+ */
+bool function_is_part(const struct func *fn);
 /* The functions of the file that match. 0 or -ENOMEM. */
 int functions_find(const struct elf *e, const char *path, const struct functions_ask *ask, struct function_list *out);
 /* Inlined copies of functions that match; nothing without debug information. 0 or -ENOMEM. */

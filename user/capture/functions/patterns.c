@@ -9,56 +9,14 @@
 
 #include "dwarf/demangle.h"
 
-/* The colon behind FILE; not one of "::", which C++, Rust and Crystal have in names. */
-static const char *file_end(const char *pattern)
-{
-	for (const char *at = pattern; (at = strchr(at, ':')); at += strspn(at, ":")) {
-		if (at[1] != ':')
-			return at;
-	}
-	return NULL;
-}
-
-/* fnmatch(3) would take [] for a set of characters, but operator[] and Array#[] are names. */
-static bool escape(const char *glob, size_t n, char *out, size_t cap)
-{
-	size_t at = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (at + 3 > cap)
-			return false;
-		if (glob[i] == '[' || glob[i] == '\\')
-			out[at++] = '\\';
-		out[at++] = glob[i];
-	}
-	out[at] = 0;
-	return n;
-}
-
-static bool split(const char *pattern, size_t n, struct pattern_of *out)
-{
-	const char *colon = file_end(pattern);
-	size_t file_n = colon && colon < pattern + n ? (size_t)(colon - pattern) : 0;
-	const char *name = pattern + file_n + (file_n || colon == pattern);
-	*out->file = 0;
-	if (colon == pattern || (file_n && !escape(pattern, file_n, out->file, sizeof(out->file))))
-		return false;
-	return escape(name, (size_t)(pattern + n - name), out->name, sizeof(out->name));
-}
-
 int pattern_check(const char *pattern, struct err *err)
 {
-	struct pattern_of p;
-	if (!strchr(pattern, '\n') && split(pattern, strlen(pattern), &p))
+	struct glob p;
+	if (!strchr(pattern, '\n') && glob_split(pattern, strlen(pattern), &p))
 		return 0;
 	return err_set(err, EINVAL,
 		       "--calls wants the name of a function, with * and ? for any characters, or FILE:NAME, got \"%.200s\"",
 		       pattern);
-}
-
-static bool fits_file(const char *glob, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return !*glob || !fnmatch(glob, path, 0) || !fnmatch(glob, slash ? slash + 1 : path, 0);
 }
 
 struct patterns *patterns_of(const char *text, const char *path)
@@ -67,7 +25,7 @@ struct patterns *patterns_of(const char *text, const char *path)
 	uint32_t index = 0;
 	for (size_t n; p && *text && index < PATTERNS_MAX; text += n + (text[n] != 0), index++) {
 		n = strcspn(text, "\n");
-		if (!split(text, n, &p->at[p->n]) || !fits_file(p->at[p->n].file, path))
+		if (!glob_split(text, n, &p->at[p->n]) || !glob_fits_file(&p->at[p->n], path))
 			continue;
 		p->index[p->n++] = index;
 	}
@@ -116,7 +74,7 @@ static char *without_parameters(const char *shown)
 	return n ? strndup(shown + begin, n - begin) : NULL;
 }
 
-static bool fits_name(const struct pattern_of *p, const char *symbol, const char *shown, const char *brief)
+static bool fits_name(const struct glob *p, const char *symbol, const char *shown, const char *brief)
 {
 	return !fnmatch(p->name, symbol, 0) || !fnmatch(p->name, shown, 0) || (brief && !fnmatch(p->name, brief, 0));
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * functions/patterns: patterns that choose functions by name: NAME, or FILE:NAME for one file. * and ? match any
- * characters; all else stands for itself.
+ * functions/patterns: several patterns of globs/glob.h, and the functions of a file that match them.
  */
 #ifndef ALYS_FUNCTIONS_PATTERNS_H
 #define ALYS_FUNCTIONS_PATTERNS_H
@@ -11,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "globs/glob.h"
 
 #define PATTERNS_MAX 64        /* of one recording */
 #define PATTERNS_TEXT_MAX 4096 /* all of them, one a line, with NUL */
@@ -20,14 +20,8 @@ int pattern_check(const char *pattern, struct err *err);
 /* May some of the text's patterns apply to the file? Judged by FILE: alone. */
 bool patterns_concern(const char *text, const char *path);
 
-/* A pattern, split, for fnmatch(3); file is "" for all files. */
-struct pattern_of {
-	char file[256];
-	char name[1024];
-};
-
 struct patterns {
-	struct pattern_of at[PATTERNS_MAX];
+	struct glob at[PATTERNS_MAX];
 	uint32_t index[PATTERNS_MAX]; /* in the text */
 	size_t n;
 	struct buf shown; /* of the name matched last */

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "allocators/own.h"
 #include "catalog/attributes.h"
 
 /* Defaults. */
@@ -40,8 +41,9 @@ struct record_options {
 	uint64_t ring_sz;
 	uint64_t memory;        /* memory limit of the recording, 0 = none; see struct probe_config */
 	const char *allocators; /* comma-separated families, NULL = all */
-	char *calls;            /* patterns of functions whose calls are counted, one a line; NULL = none */
-	uint32_t calls_limit;   /* functions that they may match */
+	struct own_functions own;
+	char *calls;          /* patterns of functions whose calls are counted, one a line; NULL = none */
+	uint32_t calls_limit; /* functions that they may match */
 	bool follow;
 	bool no_free_stacks;
 	uint32_t no_frees; /* --profile allocations: of allocators without a collector */

@@ -6,12 +6,16 @@
 #include "sites/sites.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocators/own.h"
 #include "base/vec.h"
 #include "beam/process_layout.h"
 #include "beam/reclaimed.h"
+#include "functions/functions.h"
+#include "functions/patterns.h"
 #include "sites/direct.h"
 #include "sites/entry.h"
 #include "sites/result_exits.h"
@@ -66,28 +70,48 @@ static struct site *site_at(struct site_list *l, uint64_t func)
 	return NULL;
 }
 
+static int select_function(struct plan *p, size_t no, const struct func *fn)
+{
+	const struct allocator *row = allocator_at(no);
+	enum alloc_family family = row->family == ALLOC_LIBC && p->provider ? p->provider->family : row->family;
+	if (!applies(p, row) || !is_wanted(p, family) || site_at(p->list, fn->vaddr))
+		return 0;
+	struct site *s = VEC_PUSH(p->list, sites);
+	if (!s)
+		return -ENOMEM;
+	*s = (struct site){ .row = row, .row_no = (uint16_t)no, .family = family, .func = fn->vaddr, .size = fn->size };
+	if (row->family == ALLOC_OWN)
+		snprintf(s->said, sizeof(s->said), "%s", fn->name);
+	s->why.choice = refusal(p, row, fn);
+	if (s->why.choice)
+		s->state = SITE_REFUSED;
+	return 0;
+}
+
+/* The functions that the user has named; the last pattern that matches counts. One of the table stays what it is. */
+static int select_own(struct plan *p, size_t first)
+{
+	struct patterns *own = patterns_of(own_patterns(), p->path);
+	int rc = own ? 0 : -ENOMEM;
+	for (size_t i = 0; !rc && own->n && i < p->funcs.list_cnt; i++) {
+		const struct func *fn = &p->funcs.list[i];
+		uint64_t by = function_is_part(fn) ? 0 : patterns_match(own, fn->name);
+		rc = by ? select_function(p, first + 63 - (size_t)__builtin_clzll(by), fn) : 0;
+	}
+	patterns_free(own);
+	return rc;
+}
+
 static int select_rows(struct plan *p)
 {
 	size_t n;
 	const struct allocator *rows = allocators(&n);
-	for (size_t i = 0; i < n; i++) {
+	int rc = 0;
+	for (size_t i = 0; i < n && !rc; i++) {
 		const struct func *fn = funcs_named(&p->funcs, rows[i].symbol);
-		enum alloc_family family = rows[i].family;
-		if (family == ALLOC_LIBC && p->provider)
-			family = p->provider->family;
-		if (!fn || !applies(p, &rows[i]) || !is_wanted(p, family) || site_at(p->list, fn->vaddr))
-			continue;
-		struct site *s = VEC_PUSH(p->list, sites);
-		if (!s)
-			return -ENOMEM;
-		*s = (struct site){
-			.row = &rows[i], .row_no = (uint16_t)i, .family = family, .func = fn->vaddr, .size = fn->size
-		};
-		s->why.choice = refusal(p, &rows[i], fn);
-		if (s->why.choice)
-			s->state = SITE_REFUSED;
+		rc = fn ? select_function(p, i, fn) : 0;
 	}
-	return 0;
+	return rc ?: select_own(p, n);
 }
 
 /* Does a site of `by`'s kind see what one of `what`'s kind would? */
@@ -117,7 +141,7 @@ static bool is_counted(void *ctx, uint64_t vaddr, bool call)
 {
 	struct cover *c = ctx;
 	const struct site *by = site_at(c->plan->list, vaddr);
-	if (!by || by == c->what || by->state == SITE_REFUSED || !same_effect(c->what->row, by->row) ||
+	if (!by || by == c->what || by->state == SITE_REFUSED || !same_effect(c->what->row, by->row) || by->row->open ||
 	    (call && by->row->nest == ALYS_NEST_CALLER))
 		return false;
 	c->by = by;
@@ -129,7 +153,7 @@ static int cover_sites(struct plan *p)
 	for (size_t i = 0; i < p->list->sites_cnt; i++) {
 		struct site *s = &p->list->sites[i];
 		struct cover c = { p, s, NULL };
-		if (s->state != SITE_PROBED)
+		if (s->state != SITE_PROBED || s->row->family == ALLOC_OWN)
 			continue;
 		struct body *b = plan_body(p, s->func, s->size);
 		if (!b)
@@ -360,13 +384,15 @@ static int is_row(void *ctx, const struct elf_symbol *s)
 }
 
 /*
- * Checked first: most files define no allocator, and sorting the functions of a large one takes a tenth of a second. 1,
- * 0 or -ENOMEM.
+ * May the file define one? Checked first: most do not, and sorting the functions of a large one takes a tenth of a
+ * second. 1, 0 or -ENOMEM.
  */
-static int has_row(const struct elf *e)
+static int has_row(const struct elf *e, const char *path)
 {
 	struct wanted w;
 	const struct allocator *rows = allocators(&w.n);
+	if (patterns_concern(own_patterns(), path))
+		return 1;
 	w.names = calloc(w.n, sizeof(*w.names));
 	if (!w.names)
 		return -ENOMEM;
@@ -386,7 +412,7 @@ static int find(const struct elf *e, const char *path, const struct sites_option
 	};
 	struct plan p = { .options = o, .list = out, .path = path };
 	*out = (struct site_list){ .program = elf_is_program(e) };
-	int rc = has_row(e);
+	int rc = has_row(e, path);
 	if (rc <= 0) {
 		out->takes_lists = !rc && o->refill && list_users_in(e, out);
 		return rc ? err_set(err, ENOMEM, "out of memory") : 0;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocators/own.h"
 #include "base/vec.h"
 
 #define REGISTERS (ALYS_REG_LIST + 1)
@@ -81,18 +82,16 @@ bool note_arg_ok(const struct alys_note_arg *a)
 
 static int take_site(struct cursor *c, struct site_list *l)
 {
-	size_t rows;
-	const struct allocator *table = allocators(&rows);
 	const void *from = cursor_bytes(c, sizeof(struct site));
 	struct site *s = from ? VEC_PUSH(l, sites) : NULL;
 	if (!s)
 		return from ? -ENOMEM : -EPROTO;
 	memcpy(s, from, sizeof(*s));
 	settle_site(s);
-	if (s->row_no >= rows || (unsigned int)s->family >= ALLOC_FAMILIES || (unsigned int)s->state > SITE_REFUSED ||
-	    s->reg >= REGISTERS || !entry_reason_ok(&s->why, rows) || !lost_reason_ok(&s->lost_why))
+	s->row = allocator_at(s->row_no);
+	if (!s->row || (unsigned int)s->family >= ALLOC_FAMILIES || (unsigned int)s->state > SITE_REFUSED ||
+	    s->reg >= REGISTERS || !entry_reason_ok(&s->why) || !lost_reason_ok(&s->lost_why))
 		return -EPROTO;
-	s->row = &table[s->row_no];
 	for (int i = 0; i < ALYS_NOTE_ARGS; i++) {
 		if (!note_arg_ok(&s->note.arg[i]))
 			return -EPROTO;

@@ -75,13 +75,18 @@ static void put_inner(struct alys_range *ranges, struct alys_range r)
 	ranges[i].hi = r.hi > ranges[i].hi ? r.hi : ranges[i].hi;
 }
 
-/* + 1: the return address of a call at the end of a function is the address after it. */
-static void note_inner(struct reach *r, const struct flow_node *n)
+/*
+ * + 1: the return address of a call at the end of a function is the address after it. An open function's own are only its
+ * calls of others that the user names.
+ */
+static void note_inner(struct reach *r, const struct flow_node *n, const struct site *to)
 {
 	uint64_t back = n->in.vaddr + n->in.len;
-	const struct func *fn = funcs_at(&r->plan->funcs, n->in.vaddr);
+	const struct allocator *row = r->site->row;
+	const struct func *fn = row->open ? NULL : funcs_at(&r->plan->funcs, n->in.vaddr);
 	struct alys_range range = { fn ? fn->vaddr : back, fn ? fn->vaddr + fn->size + 1 : back + 1 };
-	if (r->site->row->runs_user_code && n->in.flow == INSN_CALL)
+	bool inner = row->open ? to && to->row->family == ALLOC_OWN : row->runs_user_code;
+	if (inner && n->in.flow == INSN_CALL)
 		put_inner(r->plan->list->inner, range);
 }
 
@@ -113,7 +118,7 @@ static int visit_node(struct reach *r, const struct flow_node *n, int depth)
 		return 0;
 	if (to || (!n->dest && n->to && is_row(n->to)) || (!n->dest && !r->known)) {
 		r->found = true;
-		note_inner(r, n);
+		note_inner(r, n, to);
 		return 0;
 	}
 	if (!n->dest)
@@ -139,7 +144,8 @@ static int follow(struct reach *r)
 /* Does the site belong to a known allocator? */
 static bool is_known(const struct plan *p, const struct site *s)
 {
-	return p->provider || (s->row->family != ALLOC_LIBC && s->row->family != ALLOC_CXX);
+	enum alloc_family family = s->row->family;
+	return family != ALLOC_OWN && (p->provider || (family != ALLOC_LIBC && family != ALLOC_CXX));
 }
 
 int reach_find(struct plan *p)

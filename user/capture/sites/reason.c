@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "allocators/allocators.h"
+#include "allocators/own.h"
 
 static const char *const choices[ENTRY_CHOICES] = {
 	[ENTRY_UNKNOWN] = "",
@@ -61,9 +61,9 @@ static const char *const ways[LOST_WAYS] = {
 	[LOST_NOWHERE] = "where to is not known",
 };
 
-bool entry_reason_ok(const struct entry_reason *r, size_t rows)
+bool entry_reason_ok(const struct entry_reason *r)
 {
-	return (unsigned int)r->choice < ENTRY_CHOICES && (unsigned int)r->stop < STOPS && r->by < rows;
+	return (unsigned int)r->choice < ENTRY_CHOICES && (unsigned int)r->stop < STOPS && allocator_at(r->by);
 }
 
 bool exit_reason_ok(const struct exit_reason *r)
@@ -78,12 +78,11 @@ bool lost_reason_ok(const struct lost_reason *r)
 
 void entry_reason_text(const struct entry_reason *r, struct buf *out)
 {
-	size_t rows;
 	buf_adds(out, choices[r->choice]);
 	if (r->choice == ENTRY_STEPPED || r->choice == ENTRY_NONE)
 		buf_addf(out, ": %s", stops[r->stop]);
 	else if (r->choice == ENTRY_COVERED)
-		buf_addf(out, " %s, which is counted", allocators(&rows)[r->by].symbol);
+		buf_addf(out, " %s, which is counted", allocator_at(r->by)->symbol);
 }
 
 void exit_reason_text(const struct exit_reason *r, struct buf *out)

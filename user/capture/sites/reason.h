@@ -82,8 +82,8 @@ struct lost_reason {
 	char to[96]; /* function, truncated; "" = unknown */
 };
 
-/* Are these values that this program writes? rows: of allocators(). */
-bool entry_reason_ok(const struct entry_reason *r, size_t rows);
+/* Are these values that this program writes? */
+bool entry_reason_ok(const struct entry_reason *r);
 bool exit_reason_ok(const struct exit_reason *r);
 bool lost_reason_ok(const struct lost_reason *r);
 

@@ -106,7 +106,9 @@ static int follow(struct trail *t, struct body *b, int depth)
 		return -ENOMEM;
 	*slot = b;
 	b->leads_out = true;
-	b->ret_only |= t->site->row->shape == ALYS_SHAPE_OUTPTR || t->site->row->shape == ALYS_SHAPE_BATCH;
+	/* Nothing proves other exits of a function that only the user knows. */
+	b->ret_only |= t->site->row->shape == ALYS_SHAPE_OUTPTR || t->site->row->shape == ALYS_SHAPE_BATCH ||
+		       t->site->row->family == ALLOC_OWN;
 	b->with_calls &= t->site->row->nest == ALYS_NEST_CALLER;
 	for (size_t i = 0; i < b->flow.nodes_cnt; i++) {
 		const struct flow_node *n = &b->flow.nodes[i];

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocators/own.h"
 #include "base/text.h"
 
 void sites_free(struct site_list *l)
@@ -84,12 +85,24 @@ void sites_fill_object(const struct site_list *l, struct alys_object *out)
 	memcpy(out->inner, l->inner, sizeof(out->inner));
 }
 
+uint64_t sites_own(const struct site_list *l)
+{
+	uint64_t found = 0;
+	for (size_t i = 0; i < l->sites_cnt; i++) {
+		const struct site *s = &l->sites[i];
+		for (size_t k = 0; k < own_cnt() && s->state == SITE_PROBED; k++)
+			found |= (uint64_t)(s->row == own_row(k)) << k;
+	}
+	return found;
+}
+
 static uint16_t entry_flags(const struct site *s)
 {
-	bool user = s->row->runs_user_code && s->row->nest == ALYS_NEST_THREAD;
+	bool throws = s->row->runs_user_code && s->row->nest == ALYS_NEST_THREAD;
+	bool user = throws && (s->row->open || s->row->family != ALLOC_OWN);
 	return (uint16_t)(s->row->flags | (s->leaf ? ALYS_SITE_LEAF : 0) | (s->jumps ? ALYS_SITE_JUMPS : 0) |
-			  (user ? ALYS_SITE_USER : 0) | (user && !s->lost ? ALYS_SITE_THROWS : 0) |
-			  (s->at_callee ? ALYS_SITE_CALLEE : 0));
+			  (user ? ALYS_SITE_USER : 0) | (throws && !s->lost ? ALYS_SITE_THROWS : 0) |
+			  (s->at_callee ? ALYS_SITE_CALLEE : 0) | (s->row->open ? ALYS_SITE_OPEN : 0));
 }
 
 void sites_fill_entry(const struct site *s, uint32_t object, struct alys_site *out)
@@ -196,6 +209,25 @@ static void print_noted(const struct site *s, struct buf *out)
 	buf_u8(out, '\n');
 }
 
+static void print_name(const struct site *s, struct buf *out)
+{
+	if (s->row->family == ALLOC_OWN)
+		text_clean(out, s->said, SIZE_MAX);
+	else
+		buf_adds(out, s->row->symbol);
+}
+
+static void print_found(const struct site *s, struct buf *out)
+{
+	for (size_t i = 0; i < own_cnt(); i++) {
+		if (s->row != own_row(i))
+			continue;
+		buf_adds(out, "    found by ");
+		own_option(i, out);
+		buf_u8(out, '\n');
+	}
+}
+
 static void print_site(const struct site_list *l, const struct site *s, struct buf *out)
 {
 	static const char *const states[] = { "probed", "not probed", "refused" };
@@ -203,7 +235,8 @@ static void print_site(const struct site_list *l, const struct site *s, struct b
 		print_noted(s, out);
 		return;
 	}
-	buf_addf(out, "%s (%s) at 0x%" PRIx64 ": %s", s->row->symbol, alloc_family_name(s->family), s->func, states[s->state]);
+	print_name(s, out);
+	buf_addf(out, " (%s) at 0x%" PRIx64 ": %s", alloc_family_name(s->family), s->func, states[s->state]);
 	if (s->state != SITE_PROBED) {
 		buf_adds(out, ": ");
 		entry_reason_text(&s->why, out);
@@ -223,6 +256,7 @@ static void print_site(const struct site_list *l, const struct site *s, struct b
 		 s->vaddr - s->func, s->cfa_off, s->emulated ? "emulated" : "single-stepped");
 	entry_reason_text(&s->why, out);
 	buf_u8(out, '\n');
+	print_found(s, out);
 	if (s->predicted)
 		buf_addf(out,
 			 "    result predicted at the entry from the thread's free lists "

@@ -84,8 +84,9 @@ struct site {
 	bool cached; /* with a return probe: most results are known at the entry, from the list's tcache or the old block */
 	/* Of a probe that the file itself defines (USDT). */
 	struct alys_note note;
-	uint64_t semaphore;      /* file offset of its counter of tracers, 0 = none */
-	char said[64];           /* where its note says that the arguments are, truncated */
+	uint64_t semaphore; /* file offset of its counter of tracers, 0 = none */
+	/* Truncated: where its note says that the arguments are; of a function that the user named, its own name. */
+	char said[64];
 	uint32_t passed_on;      /* jumps to functions that are probed themselves, which return the result */
 	uint32_t lost;           /* paths that could not be followed: results leave unseen */
 	struct entry_reason why; /* of the entry; or which probe covers it; or why it is refused */
@@ -119,6 +120,8 @@ int sites_find(const struct elf *e, const char *path, const struct sites_options
 /* The same for an open file, which must be a complete x86-64 ELF file (else -ENOEXEC). */
 int sites_find_in(int fd, const char *path, const struct sites_options *o, struct site_list *out, struct err *err);
 void sites_free(struct site_list *l);
+/* Bit i: function i of allocators/own is probed. */
+uint64_t sites_own(const struct site_list *l);
 /* Equal for equal lists of one file. */
 uint64_t sites_digest(const struct site_list *l);
 /* Converts to the structs that BPF reads: the file, an entry, an exit; `object` is the file's index. */

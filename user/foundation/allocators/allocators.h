@@ -16,6 +16,7 @@
 /*
  * The name, and the separator before it in a list. LIBC: malloc and related functions under their plain names,
  * whichever library provides them. USDT: no functions, but probes that a program's own sampler defines for tracers.
+ * OWN: functions that the user names (own.h).
  */
 #define ALLOC_FAMILY_LIST(X)         \
 	X(LIBC, "", "libc")          \
@@ -25,7 +26,8 @@
 	X(MIMALLOC, ",", "mimalloc") \
 	X(CXX, ",", "c++")           \
 	X(USDT, ",", "usdt")         \
-	X(BEAM, ",", "beam")
+	X(BEAM, ",", "beam")         \
+	X(OWN, ",", "own")
 
 #define ALLOC_FAMILY_ENUM_(id, before, name) ALLOC_##id,
 enum alloc_family { ALLOC_FAMILY_LIST(ALLOC_FAMILY_ENUM_) ALLOC_FAMILIES };
@@ -51,6 +53,7 @@ struct allocator {
 	uint8_t nest;   /* ALYS_NEST_* */
 	/* may call back, throw or switch stacks: its return address is never modified */
 	bool runs_user_code;
+	bool open;          /* runs_user_code: what it calls is none of its own, and counts */
 	enum sample_at at;  /* applies to files that are sampled this way */
 	const char *unless; /* ignored in a file that defines this symbol; NULL = never */
 };

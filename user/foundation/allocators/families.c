@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "allocators/own.h"
 #include "alys.h"
 
 #define TEXTS_MAX 8
@@ -123,7 +124,7 @@ bool alloc_has_frame(const struct alloc_frame *f)
 {
 	if (!f->name || !*f->name)
 		return f->path && alloc_family_of_file(f->path) == ALLOC_LIBGC;
-	return alloc_has_function(f->name) || is_pointer_method(f->name) || is_source_file(f->file);
+	return alloc_has_function(f->name) || is_pointer_method(f->name) || is_source_file(f->file) || own_has_frame(f);
 }
 
 /* Other families are covered by `entries`, or need no cutting. */

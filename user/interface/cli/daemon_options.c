@@ -95,6 +95,7 @@ static int parse_time(const struct opt *o, const char *text, void *dest, struct 
 
 #define AT(field) offsetof(struct daemon_request, daemon.field)
 #define WATCH_AT(field) offsetof(struct daemon_request, daemon.watch.field)
+#define RECORD_AT(field) WATCH_AT(record.field)
 
 static const struct opt options[] = {
 	{ "all", 'a', NULL, opt_flag, AT(watch.select.all), NULL, NULL, "every process, including later ones" },
@@ -113,6 +114,7 @@ static const struct opt options[] = {
 	PROFILE_OPTION(AT(watch.record.no_frees), ""),
 	LABEL_OPTION(AT(watch.record.labels)),
 	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "only these: " ALLOC_FAMILY_NAMES },
+	OWN_OPTIONS(RECORD_AT, ""),
 	SKIP_OPTIONS(WATCH_AT, NULL),
 	{ "backtrace", 'b', "TYPE", opt_choice, AT(watch.record.backtrace), "none|addr|name|full", NULL,
 	  "what stacks contain (default full)" },

@@ -2,13 +2,15 @@
 /* cli/doctor_options: `alys-bpf doctor`. */
 #include "cli/verb_list.h"
 
+#include "cli/table_options.h"
 #include "verbs/verbs.h"
 
+#define AT(field) offsetof(struct doctor_options, field)
+
 static const struct opt options[] = {
-	{ "probes", 0, "PID", opt_count, offsetof(struct doctor_options, probes_pid), NULL, NULL,
-	  "list where this process would be probed, and why" },
-	{ "unwind", 0, "FILE", opt_text, offsetof(struct doctor_options, unwind), NULL, NULL,
-	  "print the unwind rows of a program or library" },
+	{ "probes", 0, "PID", opt_count, AT(probes_pid), NULL, NULL, "list where this process would be probed, and why" },
+	OWN_OPTIONS(AT, "with --probes: "),
+	{ "unwind", 0, "FILE", opt_text, AT(unwind), NULL, NULL, "print the unwind rows of a program or library" },
 	{ 0 },
 };
 

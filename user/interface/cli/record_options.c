@@ -112,6 +112,7 @@ static const struct opt options[] = {
 	{ "calls-limit", 0, "N", parse_calls_limit, AT(calls_limit), NULL, NULL,
 	  "functions that --calls may match (default 64)" },
 	{ "allocator", 'a', "NAMES", opt_text, AT(allocators), NULL, NULL, "only these: " ALLOC_FAMILY_NAMES },
+	OWN_OPTIONS(AT, ""),
 	{ "follow", 'F', NULL, opt_flag, AT(follow), NULL, NULL, "trace forked children as well" },
 	{ "stop-at-gc", 0, NULL, opt_flag, AT(stop_at_gc), NULL, NULL,
 	  "stop a collected program after each collection until its marks are read" },
@@ -145,21 +146,21 @@ static int check_rss(struct record_options *r, struct err *err)
 	if (!r->rss)
 		return 0;
 	if (r->max_overhead > 0 || r->min_size || r->allocators || r->return_probes || r->stop_at_gc || r->sample_at ||
-	    r->no_frees || r->calls)
+	    r->no_frees || r->calls || *r->own.text)
 		return err_set(err, EINVAL,
 			       "--rss records pages, not allocations: leave out --max-overhead, --min-size, --allocator, "
-			       "--return-probes, --stop-at-gc, --sample-at, --profile and --calls");
+			       "--return-probes, --stop-at-gc, --sample-at, --profile, --calls and --alloc");
 	r->interval = r->interval ?: RSS_INTERVAL;
 	return 0;
 }
 
 static int check_noted(const struct record_options *r, struct err *err)
 {
-	if (!record_is_noted(r) || !(r->interval || r->max_overhead > 0 || r->sample_at || r->return_probes))
+	if (!record_is_noted(r) || !(r->interval || r->max_overhead > 0 || r->sample_at || r->return_probes || *r->own.text))
 		return 0;
 	return err_set(err, EINVAL,
 		       "--allocator usdt has the samples that the program takes itself: leave out --sample, --max-overhead, "
-		       "--sample-at and --return-probes");
+		       "--sample-at, --return-probes and --alloc");
 }
 
 static int take_words(void *opts, int n, char **words, char **command, struct err *err)

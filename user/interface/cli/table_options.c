@@ -21,6 +21,14 @@ int opt_no_skip(const struct opt *o, const char *text, void *dest, struct err *e
 	return 0;
 }
 
+int opt_own(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	enum own_kind kind = OWN_ALLOC;
+	while (kind < OWN_FREE && strcmp(own_kinds[kind], o->name))
+		kind++;
+	return own_add(dest, kind, text, err);
+}
+
 int opt_label(const struct opt *o, const char *text, void *dest, struct err *err)
 {
 	const char *equals = strchr(text, '=');

@@ -6,6 +6,7 @@
 #ifndef ALYS_CLI_TABLE_OPTIONS_H
 #define ALYS_CLI_TABLE_OPTIONS_H
 
+#include "allocators/own.h"
 #include "cli/opts.h"
 #include "report/report.h"
 
@@ -35,6 +36,22 @@ int opt_label(const struct opt *o, const char *text, void *dest, struct err *err
 	{                                                                                           \
 		"label", 0, "KEY=VALUE", opt_label, at, NULL, NULL,                                 \
 			"a label of all processes in what is written, such as team=pay; repeatable" \
+	}
+
+/* Appends a function to a struct own_functions; the option's name is the kind. */
+int opt_own(const struct opt *o, const char *text, void *dest, struct err *err);
+
+/* AT(own): offset of a struct own_functions. */
+#define OWN_OPTIONS(AT, whose)                                                                                                   \
+	{ "alloc",    0,                                                                                                         \
+	  "FUNCTION", opt_own,                                                                                                   \
+	  AT(own),    NULL,                                                                                                      \
+	  NULL,       whose "record this function of yours, too, such as 'libpool.so:pool_alloc(size=2)'; repeatable" },         \
+		{ "realloc", 0, "FUNCTION", opt_own, AT(own), NULL, NULL, whose "the same, such as 'pool_grow(ptr=1,size=2)'" }, \
+		{ "free", 0, "FUNCTION", opt_own, AT(own), NULL, NULL, whose "the same, such as 'pool_free(ptr=1)'" },           \
+	{                                                                                                                        \
+		"nested", 0, "HOW", opt_choice, AT(own.beside), "instead|beside", NULL,                                          \
+			whose "whether they count instead of what they call, such as malloc, or beside it"                       \
 	}
 
 /* `at`: offset of a uint32_t, 1 for allocations. */

@@ -22,6 +22,7 @@ struct top_request {
 
 #define AT(field) offsetof(struct top_request, field)
 #define WATCH_AT(field) offsetof(struct top_request, watch.field)
+#define RECORD_AT(field) WATCH_AT(record.field)
 
 static const struct opt options[] = {
 	{ "pid", 'p', "PID", opt_count, AT(pid), NULL, NULL, "record this process" },
@@ -32,6 +33,7 @@ static const struct opt options[] = {
 	  "-p, -a: probes may take at most this much of the processes' CPU time; 0 is no limit (default 1)" },
 	PROFILE_OPTION(WATCH_AT(record.no_frees), "-p, -a: "),
 	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "-p, -a: only these: " ALLOC_FAMILY_NAMES },
+	OWN_OPTIONS(RECORD_AT, "-p, -a: "),
 	SKIP_OPTIONS(WATCH_AT, NULL),
 	{ "socket", 0, "PATH", opt_text, AT(socket), NULL, NULL,
 	  "the daemon's control socket; with -p: show this process of the daemon" },

@@ -49,6 +49,7 @@ int run_doctor(const struct doctor_options *o, struct err *err)
 	struct buf out = { 0 };
 	bool works = true;
 	int rc = 0;
+	own_use(&o->own);
 	if (o->unwind)
 		rc = print_rows(o->unwind, err);
 	else if (o->probes_pid)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "access/outfile.h"
+#include "allocators/own.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/exit_status.h"
@@ -82,8 +83,32 @@ static bool is_c_library(void *ctx, int fd, const char *path)
 	return study_starts_programs(((const struct live *)ctx)->study, fd, path);
 }
 
+/* -ENOENT: the sentence about a function that the user named and no mapped file has. */
+static int find_unfound(const struct live *l, size_t *i, struct err *err)
+{
+	struct buf option = { 0 };
+	while (*i < own_cnt() && attach_facts(l->attach)->own & 1ull << *i)
+		++*i;
+	if (*i >= own_cnt())
+		return 0;
+	own_option((*i)++, &option);
+	err_set(err, ENOENT,
+		"%s: no such function in the mapped files: `nm -C FILE` lists those of a file; of a stripped one, only exported "
+		"functions have names",
+		buf_str(&option));
+	buf_free(&option);
+	return -ENOENT;
+}
+
+static void warn_unfound(const struct live *l)
+{
+	struct err why;
+	for (size_t i = 0; find_unfound(l, &i, &why);)
+		log_warn("%s", why.text);
+}
+
 /*
- * Allocators, and the functions that --calls chooses. A command may execute another program, and a child, too: the
+ * Allocators, and the functions that --alloc and --calls choose. A command may execute another program, and a child, too: the
  * patterns may be about that.
  */
 static int check_found(struct live *l, struct err *err)
@@ -91,7 +116,10 @@ static int check_found(struct live *l, struct err *err)
 	const struct record_options *o = l->h.o;
 	if (!o->rss && !attach_facts(l->attach)->functions)
 		return nothing_found(l, err);
-	return l->h.counting ? counting_check(l->h.counting, !o->command && !o->follow, err) : 0;
+	bool complete = !o->command && !o->follow;
+	size_t first = 0;
+	int rc = complete ? find_unfound(l, &first, err) : 0;
+	return rc || !l->h.counting ? rc : counting_check(l->h.counting, complete, err);
 }
 
 /* The recording's time starts here: examining files for probe sites before may take a second. */
@@ -147,6 +175,7 @@ static void end_recording(struct recording *r)
 	live_publish(l, l->stopped_ns);
 	metadata_sampling(l);
 	metadata_end(l);
+	warn_unfound(l);
 	if (l->h.counting)
 		counting_warn(l->h.counting);
 	consumer_tick(l->h.out, now_ns());

@@ -72,6 +72,7 @@ struct info_options {
 struct doctor_options {
 	uint32_t probes_pid; /* list sites of this process, 0 = no */
 	const char *unwind;  /* print unwind rows of this file */
+	struct own_functions own;
 };
 
 int run_record(const struct record_options *o, struct err *err);
