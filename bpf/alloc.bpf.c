@@ -31,6 +31,7 @@
 #include "pair_by_refill.bpf.h"
 #include "note.bpf.h"
 #include "resident.bpf.h"
+#include "mapping.bpf.h"
 #include "beam.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -30,8 +30,8 @@
 #define ALYS_EV_GC_DONE 11   /* the same collection is over: its marks stay until the next one starts */
 #define ALYS_EV_GC_BEGUN 12  /* never in the main ring */
 #define ALYS_EV_MAPPED 13    /* the dynamic linker has mapped or unmapped libraries */
-#define ALYS_EV_GONE 14      /* struct alys_ev_range: its pages left the resident set */
-#define ALYS_EV_MOVED 15     /* struct alys_ev_range: its pages are about to lie elsewhere (mremap) */
+#define ALYS_EV_GONE 14      /* struct alys_ev_range: its pages left the resident set, or its mappings went */
+#define ALYS_EV_MOVED 15     /* struct alys_ev_range: its pages are about to lie elsewhere, or its mappings do (mremap) */
 
 /* Head of every record. */
 struct alys_head {
@@ -84,7 +84,7 @@ struct alys_ev_stack {
 	__u64 hash;
 	__u32 n;
 	__u16 end;    /* ALYS_STOP_* */
-	__u16 memory; /* of a page's first touch: ALYS_MEMORY_*; else 0 */
+	__u16 memory; /* of a page's first touch or a mapping: ALYS_MEMORY_*; else 0 */
 };
 
 /* How a stack walk ended: same numbers as STACK_END_LIST in catalog.h, checked by static asserts in intake.c. */
@@ -108,11 +108,12 @@ struct alys_ev_proc {
 	__u64 other;
 };
 
-/* Pages from `start` up to `end`; `to`: where they go (ALYS_EV_MOVED). */
+/* Pages from `start` up to `end`; `to`: where they go (ALYS_EV_MOVED). `enter`: of mappings, when the call began. */
 struct alys_ev_range {
 	struct alys_head h;
 	__u64 start, end;
 	__u64 to;
+	__u64 enter;
 };
 
 /* Kinds of resident memory, as the kernel counts it. */
@@ -120,6 +121,7 @@ struct alys_ev_range {
 #define ALYS_MEMORY_HUGE 2 /* anonymous, a huge page */
 #define ALYS_MEMORY_FILE 3
 #define ALYS_MEMORY_SHARED 4
+#define ALYS_MEMORY_RESERVED 5 /* of mappings: anonymous, without access when it was mapped */
 
 #define ALYS_PAGE_SZ 4096ull
 #define ALYS_HUGE_SZ (2ull << 20)
@@ -455,7 +457,7 @@ struct alys_config {
 	  "before")                                                                                                              \
 	X(35, TRAPS_KEPT, NOTE, "traps-kept", "of the traps, those at probes that stay attached between windows")                \
 	X(36, HIT_PAGE, HIT, "hits-page", "times that pages were seen to become resident (--rss)")                               \
-	X(37, HIT_GONE, HIT, "hits-gone", "times that pages left, by a call of the program (--rss)")                             \
+	X(37, HIT_GONE, HIT, "hits-gone", "times that pages or mappings left, by a call of the program (--rss, --maps)")         \
 	X(38, NO_PLACE, SKIPPED, "no-place", "times that pages came or left, by the kernel's doing, without an address (--rss)") \
 	X(39, PAGES, NOTE, "pages", "pages that were seen to become resident (--rss)")                                           \
 	X(40, PAGES_NO_PLACE, NOTE, "pages-no-place", "of these, pages without an address: in no row (--rss)")                   \
@@ -468,7 +470,8 @@ struct alys_config {
 	  "results that were not the block at the head of the thread's cache: from then on that file's returns are all probed")  \
 	X(45, HEAP_COLLECTED, NOTE, "heap-collections", "collections of Erlang processes whose outcome was seen")                \
 	X(46, HEAP_KEPT, NOTE, "heap-survivors", "bytes of survivors that they left on young heaps")                             \
-	X(47, HEAP_GREW, NOTE, "heap-grown", "of these, collections that gave their process a larger heap")
+	X(47, HEAP_GREW, NOTE, "heap-grown", "of these, collections that gave their process a larger heap")                      \
+	X(48, HIT_MAPPING, HIT, "hits-mapping", "times that a call of the program made a mapping, or a larger one (--maps)")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };
@@ -513,7 +516,7 @@ _Static_assert(sizeof(struct alys_note) == 48, "wire");
 _Static_assert(sizeof(struct alys_ev_gc) == 56, "wire");
 _Static_assert(sizeof(struct alys_gc_site) == 24, "wire");
 _Static_assert(sizeof(struct alys_hold) == 16, "wire");
-_Static_assert(sizeof(struct alys_ev_range) == 48, "wire");
+_Static_assert(sizeof(struct alys_ev_range) == 56, "wire");
 _Static_assert(sizeof(struct alys_entered) == 16, "wire");
 
 #endif

@@ -283,7 +283,7 @@ static __always_inline bool range_of(const struct pt_regs *regs, const struct to
 	return addr;
 }
 
-static __always_inline void range_send(__u8 kind, __u64 start, __u64 end, __u64 to)
+static __always_inline void range_send(__u8 kind, __u64 start, __u64 end, __u64 to, __u64 enter)
 {
 	struct alys_ev_range *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	count(ALYS_ST_HIT_GONE);
@@ -295,6 +295,7 @@ static __always_inline void range_send(__u8 kind, __u64 start, __u64 end, __u64 
 	e->start = start;
 	e->end = end;
 	e->to = to;
+	e->enter = enter;
 	bpf_ringbuf_submit(e, wake_flag(count(ALYS_ST_REC_FREE)));
 }
 
@@ -302,7 +303,7 @@ static __always_inline void pages_leave(const struct touch *t, const struct pt_r
 {
 	__u64 start, end;
 	if (range_of(regs, t, &start, &end)) {
-		range_send(ALYS_EV_GONE, start, end, 0);
+		range_send(ALYS_EV_GONE, start, end, 0, 0);
 		return;
 	}
 	count(ALYS_ST_HIT_GONE);
@@ -383,7 +384,7 @@ int on_place(struct bpf_raw_tracepoint_args *ctx)
 	if (SYSCALL_NUMBER(regs) != CALL_MREMAP || !is_target() || to >> 47)
 		return 0;
 	__u64 len = SYSCALL_ARG_1(regs) < SYSCALL_ARG_2(regs) ? SYSCALL_ARG_1(regs) : SYSCALL_ARG_2(regs);
-	range_send(ALYS_EV_MOVED, SYSCALL_ARG_0(regs), (SYSCALL_ARG_0(regs) + len + ALYS_PAGE_SZ - 1) & -ALYS_PAGE_SZ, to);
+	range_send(ALYS_EV_MOVED, SYSCALL_ARG_0(regs), (SYSCALL_ARG_0(regs) + len + ALYS_PAGE_SZ - 1) & -ALYS_PAGE_SZ, to, 0);
 	return 0;
 }
 

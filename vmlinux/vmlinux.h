@@ -56,6 +56,7 @@ struct refcount_struct {
 
 /* The four counters were of another kind before 6.2. */
 struct mm_struct {
+	unsigned long brk;
 	struct percpu_counter rss_stat[4];
 };
 

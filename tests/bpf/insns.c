@@ -30,12 +30,13 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-/* Programs at tracepoints of resident pages walk with tables only. */
+/* Programs at tracepoints of pages and system calls walk with tables only. */
 static bool is_judged(const struct bpf_program *p, uint8_t walk)
 {
 	const char *section = bpf_program__section_name(p);
-	bool pages = !strcmp(section, "raw_tp/rss_stat") || !strcmp(section, "raw_tp/page_fault_user");
-	return !strncmp(section, "uprobe", 6) || (pages && walk == ALYS_WALK_TABLES);
+	bool anywhere = !strcmp(section, "raw_tp/rss_stat") || !strcmp(section, "raw_tp/page_fault_user") ||
+			!strcmp(section, "raw_tp/sys_exit");
+	return !strncmp(section, "uprobe", 6) || (anywhere && walk == ALYS_WALK_TABLES);
 }
 
 static void say(const char *mode, const char *name, int rc)

@@ -164,6 +164,7 @@ static void give_range(struct intake *in, const struct alys_ev_range *g)
 		.end = g->end,
 		.moved = g->h.kind == ALYS_EV_MOVED,
 		.to = g->to,
+		.enter_ns = g->enter,
 	};
 	if (in->ops.on_range)
 		in->ops.on_range(in->ops.ctx, &r);

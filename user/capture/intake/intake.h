@@ -28,17 +28,18 @@ struct intake_stack {
 	struct intake_who who;
 	uint64_t hash;
 	uint32_t end;    /* enum stack_end */
-	uint32_t memory; /* of a page's first touch: ALYS_MEMORY_*; else 0 */
+	uint32_t memory; /* of a page's first touch or a mapping: ALYS_MEMORY_*; else 0 */
 	uint32_t n;
 	const uint64_t *ips;
 };
 
-/* Pages that left the resident set, or lie elsewhere now (moved). */
+/* Pages that left the resident set or mappings that went, or lie elsewhere now (moved). */
 struct intake_range {
 	struct intake_who who;
 	uint64_t start, end;
 	bool moved;
 	uint64_t to;
+	uint64_t enter_ns; /* of mappings: when the call began */
 };
 
 /* Phase of a collection: marking done (world stopped); over. */

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What is watched: calls of allocators by probes in programs, or the kernel. */
+enum probe_subject { PROBE_CALLS, PROBE_PAGES, PROBE_MAPPINGS };
+
 struct probe_config {
 	uint64_t interval; /* bytes:N, 0 = exact */
 	uint64_t min_size;
@@ -14,8 +17,8 @@ struct probe_config {
 	uint32_t calls_max;  /* for few processes: at most so many calls in flight; 0 = any number */
 	uint64_t memory;     /* memory limit of the whole recording, of which maps get shares; 0 = none */
 	bool follow;
-	bool all;        /* every process that is not excluded, including later ones */
-	bool resident;   /* pages that become resident instead of calls of allocators: no probe in a program */
+	bool all; /* every process that is not excluded, including later ones */
+	enum probe_subject subject;
 	bool report_all; /* report start and end of all processes */
 	bool free_stacks;
 	bool windowed;     /* probes are attached and detached at run time, see probe/window.h */

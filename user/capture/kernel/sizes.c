@@ -57,8 +57,8 @@ static uint32_t slots_of(uint32_t cpus, uint64_t share)
 struct sizes sizes_of(const struct probe_config *cfg)
 {
 	uint64_t memory = memory_of(cfg);
-	bool samples = (cfg->interval || cfg->min_size) && !cfg->resident, fine = cfg->interval && cfg->interval < FINE,
-	     small = cfg->calls_max;
+	bool samples = (cfg->interval || cfg->min_size) && cfg->subject == PROBE_CALLS,
+	     fine = cfg->interval && cfg->interval < FINE, small = cfg->calls_max;
 	uint32_t sampled = fine ? within(memory / 6, SAMPLED_SZ, 4096, SAMPLED_FINE_MAX)
 				: within(memory / 11, SAMPLED_SZ, 4096, SAMPLED_MAX);
 	uint32_t cpus = processors();

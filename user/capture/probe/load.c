@@ -89,16 +89,23 @@ static void let_sleep(struct probe *p)
 		bpf_program__set_flags(walking[i], BPF_F_SLEEPABLE);
 }
 
-/* Either the programs for calls or those for pages. */
+/* Either the programs for calls, those for pages or those for mappings. */
 static void choose_subject(struct probe *p, const struct probe_config *cfg)
 {
-	struct bpf_program *pages[] = { p->skel->progs.on_touch, p->skel->progs.on_rss, p->skel->progs.on_place };
+	const struct {
+		struct bpf_program *prog;
+		enum probe_subject subject;
+	} kernel[] = {
+		{ p->skel->progs.on_touch, PROBE_PAGES },     { p->skel->progs.on_rss, PROBE_PAGES },
+		{ p->skel->progs.on_place, PROBE_PAGES },     { p->skel->progs.on_call, PROBE_MAPPINGS },
+		{ p->skel->progs.on_called, PROBE_MAPPINGS },
+	};
 	struct bpf_program *prog;
-	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
-		bpf_program__set_autoload(pages[i], cfg->resident);
+	for (size_t i = 0; i < sizeof(kernel) / sizeof(kernel[0]); i++)
+		bpf_program__set_autoload(kernel[i].prog, cfg->subject == kernel[i].subject);
 	bpf_object__for_each_program(prog, p->skel->obj)
 	{
-		if (cfg->resident && !strcmp(bpf_program__section_name(prog), "uprobe"))
+		if (cfg->subject != PROBE_CALLS && !strcmp(bpf_program__section_name(prog), "uprobe"))
 			bpf_program__set_autoload(prog, false);
 	}
 }
@@ -183,7 +190,9 @@ static int check_kernel(const struct kernel_facts *facts, const struct probe_con
 		return err_set(err, ENOTSUP,
 			       "this kernel has no type information (/sys/kernel/btf/vmlinux): "
 			       "boot one built with CONFIG_DEBUG_INFO_BTF");
-	if (cfg->resident && !facts->resident)
+	if (cfg->subject == PROBE_MAPPINGS && !facts->calls)
+		return err_set(err, ENOTSUP, "--maps: this kernel does not report system calls (CONFIG_FTRACE_SYSCALLS)");
+	if (cfg->subject == PROBE_PAGES && !facts->resident)
 		return err_set(err, ENOTSUP,
 			       "--rss needs Linux 6.2 or later: this kernel does not report each page that becomes resident");
 	return 0;
@@ -214,9 +223,9 @@ static int load(struct probe *p, const struct probe_config *cfg, struct err *err
 	if (rc)
 		return rc;
 	p->tier = tier_of(&p->facts);
-	p->resident = cfg->resident;
+	p->subject = cfg->subject;
 	/* Pages come while the kernel holds locks. */
-	p->walk = cfg->resident ? ALYS_WALK_TABLES : choose_walk(p, cfg->walk);
+	p->walk = cfg->subject == PROBE_CALLS ? choose_walk(p, cfg->walk) : ALYS_WALK_TABLES;
 	programs_register();
 	p->skel = object_open(&p->facts);
 	if (!p->skel)
@@ -362,6 +371,7 @@ void probe_allow_holds(struct probe *p)
 
 int probe_listen(struct probe *p, bool on, struct err *err)
 {
+	bool pages = p->subject == PROBE_PAGES, maps = p->subject == PROBE_MAPPINGS;
 	const struct {
 		const char *name;
 		const struct bpf_program *prog;
@@ -370,10 +380,12 @@ int probe_listen(struct probe *p, bool on, struct err *err)
 		{ "sched_process_exec", p->skel->progs.on_exec },
 		{ "sched_process_exit", p->skel->progs.on_exit },
 		{ "mark_victim", p->facts.oom ? p->skel->progs.on_oom : NULL },
-		{ "page_fault_user", p->resident ? p->skel->progs.on_touch : NULL },
-		{ "page_fault_kernel", p->resident ? p->skel->progs.on_touch : NULL },
-		{ "rss_stat", p->resident ? p->skel->progs.on_rss : NULL },
-		{ "vm_unmapped_area", p->resident ? p->skel->progs.on_place : NULL },
+		{ "page_fault_user", pages ? p->skel->progs.on_touch : NULL },
+		{ "page_fault_kernel", pages ? p->skel->progs.on_touch : NULL },
+		{ "rss_stat", pages ? p->skel->progs.on_rss : NULL },
+		{ "vm_unmapped_area", pages ? p->skel->progs.on_place : NULL },
+		{ "sys_enter", maps ? p->skel->progs.on_call : NULL },
+		{ "sys_exit", maps ? p->skel->progs.on_called : NULL },
 	};
 	for (int i = 0; i < LISTENING; i++) {
 		int *fd = &p->listening[i];

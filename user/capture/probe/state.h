@@ -48,7 +48,7 @@ struct attachment {
 	struct reattach *reattach; /* attached during windows only; NULL = always */
 };
 
-#define LISTENING 8
+#define LISTENING 10
 
 #define OBJECT_LOG_SZ (ALYS_OBJECT_LOG_SLOTS * sizeof(struct alys_sampled_object))
 
@@ -65,7 +65,7 @@ struct probe {
 	bool windows_detached; /* those for windows are detached */
 	bool windowed;         /* as configured, like: */
 	bool no_frees;
-	bool resident;
+	enum probe_subject subject;
 	uint32_t trials_cnt;
 	struct files files;
 	struct counted_list counted;

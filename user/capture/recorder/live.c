@@ -86,21 +86,30 @@ static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_has
 	l->stats.written[e->kind]++;
 	if (gcwatch_event(&l->gc, who->tgid, e))
 		l->abandoned = true;
-	if (l->h.o->rss && resident_come(&l->resident, e))
+	if (l->h.o->subject == RECORD_PAGES && resident_come(&l->resident, e))
+		l->abandoned = true;
+	if (l->h.o->subject == RECORD_MAPPINGS && mappings_come(&l->mappings, e))
 		l->abandoned = true;
 	live_write_event(l, e);
+}
+
+static int range_changes(struct live *l, const struct resident_range *g, const struct intake_range *r)
+{
+	if (l->h.o->subject == RECORD_MAPPINGS)
+		return r->moved ? mappings_moved(&l->mappings, g, r->to) : mappings_gone(&l->mappings, g);
+	return r->moved ? resident_moved(&l->resident, g, r->to) : resident_gone(&l->resident, g);
 }
 
 static void on_range(void *ctx, const struct intake_range *r)
 {
 	struct live *l = ctx;
-	const struct resident_range g = { proc_at(l, &r->who), r->who.tid, r->who.time_ns, r->start, r->end };
+	const struct resident_range g = { proc_at(l, &r->who), r->who.tid, r->who.time_ns, r->start, r->end, r->enter_ns };
 	if (!g.proc.n) {
 		l->stats.foreign++;
 		return;
 	}
 	l->stats.written[EVENT_FREE]++;
-	if (r->moved ? resident_moved(&l->resident, &g, r->to) : resident_gone(&l->resident, &g))
+	if (range_changes(l, &g, r))
 		l->abandoned = true;
 }
 
@@ -189,6 +198,12 @@ static void write_exit(struct live *l, struct proc_id proc, const struct intake_
 	live_write_event(l, &e);
 }
 
+static void begin_mappings(struct live *l, struct proc_id proc, uint32_t tgid)
+{
+	if (l->h.o->subject == RECORD_MAPPINGS && mappings_begin(&l->mappings, proc, tgid))
+		l->abandoned = true;
+}
+
 static void on_exec(struct live *l, const struct intake_who *who, uint64_t program)
 {
 	if (l->h.counting)
@@ -196,11 +211,14 @@ static void on_exec(struct live *l, const struct intake_who *who, uint64_t progr
 	gcwatch_gone(&l->gc, target_find(l->h.targets, who->tgid), who->tgid);
 	write_mark(l, EVENT_EXEC, 0, target_find(l->h.targets, who->tgid), who);
 	resident_forget(&l->resident, target_find(l->h.targets, who->tgid));
+	mappings_forget(&l->mappings, target_find(l->h.targets, who->tgid));
 	struct proc_id id = target_exec(l->h.targets, who->tgid, who->time_ns);
-	if (id.n)
-		target_read_maps(l->h.targets, id, who->time_ns, NULL);
-	else
+	if (!id.n) {
 		l->abandoned = true;
+		return;
+	}
+	target_read_maps(l->h.targets, id, who->time_ns, NULL);
+	begin_mappings(l, id, who->tgid);
 }
 
 /*
@@ -244,6 +262,7 @@ static void on_end(struct live *l, const struct intake_who *who, uint64_t status
 	gcwatch_gone(&l->gc, proc, who->tgid);
 	write_exit(l, proc, who, status);
 	resident_forget(&l->resident, proc);
+	mappings_forget(&l->mappings, proc);
 	target_gone(l->h.targets, who->tgid);
 	tables_drop_mappings(probe_tables(l->h.probe), who->tgid);
 	attach_forget(l->attach, who->tgid);
@@ -328,7 +347,7 @@ static void on_mapping(void *ctx, const struct mapping *map, const struct module
 static void on_module(void *ctx, const struct proc *p, const struct module *m, int fd)
 {
 	struct live *l = ctx;
-	if (!l->h.o->rss)
+	if (l->h.o->subject == RECORD_ALLOCATIONS)
 		attach_module(l->attach, p, m, fd);
 }
 
@@ -407,6 +426,9 @@ static int open_windows(struct live *l, struct err *err)
 
 static int open_probes(struct live *l, struct err *err)
 {
+	static const enum probe_subject subjects[] = {
+		[RECORD_ALLOCATIONS] = PROBE_CALLS, [RECORD_PAGES] = PROBE_PAGES, [RECORD_MAPPINGS] = PROBE_MAPPINGS
+	};
 	const struct record_options *o = l->h.o;
 	struct probe_config cfg = {
 		.interval = o->interval,
@@ -416,7 +438,7 @@ static int open_probes(struct live *l, struct err *err)
 		.memory = o->memory,
 		.follow = o->follow,
 		.all = live_takes_all(l),
-		.resident = o->rss,
+		.subject = subjects[o->subject],
 		.report_all = l->h.select != NULL,
 		.free_stacks = !o->no_free_stacks,
 		.windowed = record_overhead(o) > 0,
@@ -512,6 +534,7 @@ int live_open(struct live *l, const struct record_options *o, const struct selec
 	l->gc = (struct gc_watch){ .h = &l->h, .ctx = l, .event = on_made };
 	l->entries = (struct entries){ .h = &l->h, .ctx = &l->stacks, .entry = on_entry };
 	l->resident = (struct resident){ .ctx = l, .event = on_made };
+	l->mappings = (struct mappings){ .ctx = l, .event = on_made };
 	l->rate = (struct rate){ .interval = o->interval, .ring_sz = o->ring_sz };
 	l->h.select = select;
 	if (pidns_check(err) || open_files(l, err))
@@ -541,6 +564,7 @@ void live_close(struct live *l)
 	catalog_free(l->h.catalog);
 	stacks_free(&l->stacks);
 	resident_free(&l->resident);
+	mappings_free(&l->mappings);
 	reaper_free(&l->reaper);
 	stack_ends_free(&l->stack_ends);
 }
@@ -550,8 +574,10 @@ int live_add(struct live *l, uint32_t tgid, struct err *err)
 	struct proc_id id = target_add(l->h.targets, tgid, (struct proc_id){ 0 }, err);
 	if (!id.n)
 		return -err->code;
-	if (l->h.o->rss)
+	if (l->h.o->subject == RECORD_PAGES)
 		l->resident_start += memory_resident(tgid);
+	if (l->started_ns)
+		begin_mappings(l, id, tgid);
 	int rc = live_takes_all(l) ? 0 : probe_add_target(l->h.probe, tgid, err);
 	return rc ? rc : target_read_maps(l->h.targets, id, UINT64_MAX, err);
 }
@@ -626,7 +652,7 @@ static void warn_when_closed(struct live *l)
 
 static void warn_when_silent(struct live *l, uint64_t now)
 {
-	if (l->warned_silent || l->h.o->rss || now - l->started_ns < SILENCE_NS)
+	if (l->warned_silent || l->h.o->subject != RECORD_ALLOCATIONS || now - l->started_ns < SILENCE_NS)
 		return;
 	l->warned_silent = true;
 	struct probe_stats s;
@@ -777,17 +803,32 @@ void live_drain(struct live *l)
 		;
 }
 
-void live_settle_resident(struct live *l)
+void live_begin_mappings(struct live *l)
 {
 	const struct proc *p;
-	for (size_t i = 0; l->h.o->rss && (p = catalog_next_proc(l->h.catalog, &i));) {
+	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));)
+		begin_mappings(l, p->id, p->tgid);
+}
+
+static void settle_resident(struct live *l, const struct proc *p)
+{
+	int fd = memory_pages(p->tgid);
+	if (fd < 0)
+		return;
+	l->resident_end += memory_resident(p->tgid);
+	resident_sweep(&l->resident, p->id, l->stopped_ns, memory_has_page, &fd);
+	close(fd);
+}
+
+void live_settle(struct live *l)
+{
+	const struct proc *p;
+	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
 		if (target_find(l->h.targets, p->tgid).n != p->id.n || !target_alive(l->h.targets, p->id))
 			continue;
-		int fd = memory_pages(p->tgid);
-		if (fd < 0)
-			continue;
-		l->resident_end += memory_resident(p->tgid);
-		resident_sweep(&l->resident, p->id, l->stopped_ns, memory_has_page, &fd);
-		close(fd);
+		if (l->h.o->subject == RECORD_PAGES)
+			settle_resident(l, p);
+		else if (l->h.o->subject == RECORD_MAPPINGS && mappings_settle(&l->mappings, p->id, p->tgid, l->stopped_ns))
+			l->abandoned = true;
 	}
 }

@@ -26,6 +26,7 @@
 #include "recorder/reaper.h"
 #include "recorder/stacks.h"
 #include "recording/handles.h"
+#include "resident/mappings.h"
 #include "resident/resident.h"
 #include "target/target.h"
 
@@ -70,6 +71,7 @@ struct live {
 
 	struct gc_watch gc;
 	struct entries entries;                /* with --calls */
+	struct mappings mappings;              /* with --maps */
 	struct resident resident;              /* with --rss */
 	uint64_t resident_start, resident_end; /* bytes, of all processes; the end: of those that are still there */
 };
@@ -114,8 +116,10 @@ int live_step(struct live *l);
 int live_ring_fd(const struct live *l);
 /* Reads the rest of the ring after the probes were stopped. */
 void live_drain(struct live *l);
-/* With --rss, at the end: what is resident now; pages that are not there any more are gone. */
-void live_settle_resident(struct live *l);
+/* With --maps, when calls are recorded: what the processes have mapped already. */
+void live_begin_mappings(struct live *l);
+/* At the end, with --rss or --maps: what is there now; pages and mappings that are not there any more are gone. */
+void live_settle(struct live *l);
 
 /* For endless recordings (live_endless.c). */
 

@@ -45,6 +45,8 @@ static struct proc_id on_fork(void *ctx, uint32_t parent, uint32_t child, uint64
 	if (!id.n)
 		return id;
 	live_write_event(l, &e);
+	if (mappings_fork(&l->mappings, from, id))
+		l->abandoned = true;
 	attach_child(l->attach, catalog_proc(l->h.catalog, id));
 	return id;
 }

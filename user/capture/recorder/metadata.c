@@ -39,6 +39,7 @@ void metadata_start(struct live *l)
 void metadata_begin(struct live *l)
 {
 	static const char *const backtraces[] = { "none", "addr", "name", "full" };
+	static const char *const subjects[] = { [RECORD_PAGES] = "resident pages", [RECORD_MAPPINGS] = "mappings" };
 	static const char *const walks[] = { "frame pointers", "tables", "tables, sleepable" };
 	struct utsname u;
 	uname(&u);
@@ -55,8 +56,8 @@ void metadata_begin(struct live *l)
 		meta(l, "sample", "program");
 	else if (l->h.o->interval)
 		meta(l, "sample", "bytes:%" PRIu64, l->rate.interval);
-	if (l->h.o->rss)
-		meta(l, "subject", "resident pages");
+	if (subjects[l->h.o->subject])
+		meta(l, "subject", "%s", subjects[l->h.o->subject]);
 	if (l->windows)
 		meta(l, "max_overhead", "%g %%", record_overhead(l->h.o));
 	if (l->h.o->no_frees)
@@ -179,10 +180,21 @@ static void metadata_resident(struct live *l)
 		meta(l, "resident_swept", "%" PRIu64, l->resident.swept);
 }
 
+/* "mapped": bytes at the end; of these older ones, and those that no recorded call mapped. */
+static void metadata_mappings(struct live *l)
+{
+	const struct mappings *m = &l->mappings;
+	meta(l, "mapped", "%" PRIu64 " %" PRIu64 " %" PRIu64, m->total, m->older, m->unheard);
+	if (m->swept)
+		meta(l, "mapped_swept", "%" PRIu64, m->swept);
+}
+
 void metadata_end(struct live *l)
 {
-	if (l->h.o->rss)
+	if (l->h.o->subject == RECORD_PAGES)
 		metadata_resident(l);
+	if (l->h.o->subject == RECORD_MAPPINGS)
+		metadata_mappings(l);
 	metadata_windows_end(l);
 	meta(l, "end_mono_ns", "%" PRIu64, l->stopped_ns);
 	metadata_liveness(l);

@@ -22,6 +22,9 @@
 #define OVERHEAD_DEFAULT 1.0
 #define OVERHEAD_UNSET (-1.0)
 
+/* What the events of a recording are. */
+enum record_subject { RECORD_ALLOCATIONS, RECORD_PAGES, RECORD_MAPPINGS };
+
 enum backtrace { BACKTRACE_NONE, BACKTRACE_ADDR, BACKTRACE_NAME, BACKTRACE_FULL };
 
 struct record_options {
@@ -49,7 +52,7 @@ struct record_options {
 	uint32_t no_frees; /* --profile allocations: of allocators without a collector */
 	bool check_stacks; /* check remembered stacks by a full walk */
 	bool return_probes;
-	bool rss;                    /* pages that become resident instead of allocations */
+	uint32_t subject;            /* enum record_subject */
 	bool stop_at_gc;             /* stop targets while the marks of a collection are read */
 	bool raw_names;              /* mangled */
 	bool debuginfod;             /* may use the network */
@@ -67,7 +70,7 @@ static inline bool record_is_noted(const struct record_options *o)
 
 static inline double record_overhead(const struct record_options *o)
 {
-	if (!o->interval || o->rss || record_is_noted(o))
+	if (!o->interval || o->subject != RECORD_ALLOCATIONS || record_is_noted(o))
 		return 0;
 	return o->max_overhead < 0 ? OVERHEAD_DEFAULT : o->max_overhead;
 }

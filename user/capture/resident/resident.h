@@ -32,6 +32,7 @@ struct resident_range {
 	uint32_t tid;
 	uint64_t time_ns;
 	uint64_t start, end;
+	uint64_t enter_ns; /* of mappings: when the call began that took them away */
 };
 
 /* 0 or -ENOMEM. */

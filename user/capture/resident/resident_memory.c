@@ -16,10 +16,9 @@
 const char *memory_name(uint32_t kind)
 {
 	static const char *const names[] = {
-		[ALYS_MEMORY_ANONYMOUS] = "anonymous memory",
-		[ALYS_MEMORY_HUGE] = "anonymous memory, huge pages",
-		[ALYS_MEMORY_FILE] = "pages of files",
-		[ALYS_MEMORY_SHARED] = "shared memory",
+		[ALYS_MEMORY_ANONYMOUS] = "anonymous memory",  [ALYS_MEMORY_HUGE] = "anonymous memory, huge pages",
+		[ALYS_MEMORY_FILE] = "pages of files",         [ALYS_MEMORY_SHARED] = "shared memory",
+		[ALYS_MEMORY_RESERVED] = "reserved addresses",
 	};
 	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : NULL;
 }

@@ -17,7 +17,7 @@ static const struct family {
 } families[ALLOC_FAMILIES] = {
 	[ALLOC_LIBC] = {
 		.files = { "libc.", "libc-", "ld-" },
-		.inner = { "__libc_", "_int_" },
+		.inner = { "__libc_", "_int_", "sysmalloc", "alloc_new_heap", "__glibc_morecore", "sbrk", "__sbrk" },
 		.entries = { "__libc_(malloc|calloc|realloc|memalign)" },
 	},
 	[ALLOC_LIBGC] = {

@@ -78,6 +78,18 @@ static int parse_calls_limit(const struct opt *o, const char *text, void *dest, 
 	return 0;
 }
 
+/* Instead of allocations. */
+static int choose_subject(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	enum record_subject is = strcmp(o->name, "rss") ? RECORD_MAPPINGS : RECORD_PAGES;
+	uint32_t *subject = dest;
+	(void)text;
+	if (*subject != RECORD_ALLOCATIONS && *subject != is)
+		return err_set(err, EINVAL, "--rss and --maps exclude each other: start one recording for each");
+	*subject = is;
+	return 0;
+}
+
 #define AT(field) offsetof(struct record_options, field)
 
 static const struct opt options[] = {
@@ -89,8 +101,10 @@ static const struct opt options[] = {
 	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL, "stop after this time (default: Ctrl-C or exit)" },
 	{ "sample", 's', "bytes:N", opt_interval, AT(interval), NULL, "ALYS_SAMPLE_INTERVAL",
 	  "record one allocation every N bytes on average" },
-	{ "rss", 0, NULL, opt_flag, AT(rss), NULL, NULL,
+	{ "rss", 0, NULL, choose_subject, AT(subject), NULL, NULL,
 	  "record which stacks touch pages first, instead of allocations: where resident memory comes from" },
+	{ "maps", 0, NULL, choose_subject, AT(subject), NULL, NULL,
+	  "record which stacks map and unmap address space, instead of allocations: mmap, munmap, mremap, brk" },
 	{ "sample-at", 0, "WHERE", opt_choice, AT(sample_at), "auto|call|refill", NULL,
 	  "sample libgc at calls or where its free lists are filled" },
 	{ "max-overhead", 0, "PERCENT", opt_percent, AT(max_overhead), NULL, NULL,
@@ -138,20 +152,34 @@ static int output_of_environment(struct record_options *r, struct err *err)
 	return 0;
 }
 
+static bool is_about_allocations(const struct record_options *r)
+{
+	return r->max_overhead > 0 || r->min_size || r->allocators || r->return_probes || r->stop_at_gc || r->sample_at ||
+	       r->no_frees || r->calls || *r->own.text;
+}
+
 /* Of pages; up to some thousand faults a second all are looked at. */
 #define RSS_INTERVAL (256u << 10)
 
 static int check_rss(struct record_options *r, struct err *err)
 {
-	if (!r->rss)
+	if (r->subject != RECORD_PAGES)
 		return 0;
-	if (r->max_overhead > 0 || r->min_size || r->allocators || r->return_probes || r->stop_at_gc || r->sample_at ||
-	    r->no_frees || r->calls || *r->own.text)
+	if (is_about_allocations(r))
 		return err_set(err, EINVAL,
 			       "--rss records pages, not allocations: leave out --max-overhead, --min-size, --allocator, "
 			       "--return-probes, --stop-at-gc, --sample-at, --profile, --calls and --alloc");
 	r->interval = r->interval ?: RSS_INTERVAL;
 	return 0;
+}
+
+static int check_maps(const struct record_options *r, struct err *err)
+{
+	if (r->subject != RECORD_MAPPINGS || !(r->interval || is_about_allocations(r)))
+		return 0;
+	return err_set(err, EINVAL,
+		       "--maps records every mapping, and no allocations: leave out --sample, --max-overhead, --min-size, "
+		       "--allocator, --return-probes, --stop-at-gc, --sample-at, --profile, --calls and --alloc");
 }
 
 static int check_noted(const struct record_options *r, struct err *err)
@@ -178,7 +206,7 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 			"--max-overhead is for samples: give --sample bytes:512k with it, or record every call without it");
 	if (r->calls && r->backtrace < BACKTRACE_NAME)
 		return err_set(err, EINVAL, "--calls needs the names of functions: leave out --backtrace none or addr");
-	int rc = check_rss(r, err) ?: check_noted(r, err);
+	int rc = check_rss(r, err) ?: check_maps(r, err) ?: check_noted(r, err);
 	return rc ? rc : output_of_environment(r, err);
 }
 

@@ -114,7 +114,7 @@ static void warn_unfound(const struct live *l)
 static int check_found(struct live *l, struct err *err)
 {
 	const struct record_options *o = l->h.o;
-	if (!o->rss && !attach_facts(l->attach)->functions)
+	if (o->subject == RECORD_ALLOCATIONS && !attach_facts(l->attach)->functions)
 		return nothing_found(l, err);
 	bool complete = !o->command && !o->follow;
 	size_t first = 0;
@@ -128,6 +128,7 @@ static void start(struct live *l)
 	metadata_start(l);
 	probe_start(l->h.probe);
 	l->started_ns = now_ns();
+	live_begin_mappings(l);
 }
 
 static int add_targets(struct recording *r, struct err *err)
@@ -170,7 +171,7 @@ static void end_recording(struct recording *r)
 	l->stopped_ns = now_ns();
 	probe_detach(l->h.probe, 0);
 	live_drain(l);
-	live_settle_resident(l);
+	live_settle(l);
 	probe_settle_calls(l->h.probe);
 	live_publish(l, l->stopped_ns);
 	metadata_sampling(l);
@@ -215,8 +216,10 @@ static int record(struct recording *r, const struct record_options *o, struct er
 	metadata_sampling(l);
 	size_t alive = target_count(l->h.targets);
 	const char *es = alive == 1 ? "" : "es";
-	if (o->rss)
+	if (o->subject == RECORD_PAGES)
 		log_info("recording pages of %zu process%s that become resident; Ctrl-C ends it", alive, es);
+	else if (o->subject == RECORD_MAPPINGS)
+		log_info("recording mappings of %zu process%s; Ctrl-C ends it", alive, es);
 	else
 		log_info("recording %zu process%s through %zu functions; Ctrl-C ends it", alive, es,
 			 attach_facts(l->attach)->functions);
