@@ -28,6 +28,13 @@ static const struct value_type resident_types[VALUE_CNT] = {
 	[VALUE_INUSE_SPACE] = { "rss_space", "bytes", "Resident bytes" },
 };
 
+static const struct value_type mapping_types[VALUE_CNT] = {
+	[VALUE_ALLOC_OBJECTS] = { "mapped_count", "count", "Calls that mapped" },
+	[VALUE_ALLOC_SPACE] = { "mapped_space", "bytes", "Bytes that were mapped" },
+	[VALUE_INUSE_OBJECTS] = { "map_count", "count", "Mappings" },
+	[VALUE_INUSE_SPACE] = { "map_space", "bytes", "Bytes mapped" },
+};
+
 int value_choose(const struct sink_options *o, enum value standard, enum value *out, struct err *err)
 {
 	*out = standard;
@@ -54,7 +61,10 @@ int64_t value_of(const struct totals *t, enum value v)
 
 const struct value_type *format_value_types(const struct catalog *c)
 {
-	return format_is_resident(c) ? resident_types : value_types;
+	static const struct value_type *const types[] = {
+		[FORMAT_ALLOCATIONS] = value_types, [FORMAT_PAGES] = resident_types, [FORMAT_MAPPINGS] = mapping_types
+	};
+	return types[format_subject(c)];
 }
 
 /* Several pages may come at one touch. */
@@ -63,7 +73,7 @@ bool format_values(const struct catalog *c, const struct totals *t, int64_t valu
 	int64_t any = 0;
 	for (enum value v = 0; v < VALUE_CNT; v++)
 		any |= values[v] = value_of(t, v);
-	if (format_is_resident(c)) {
+	if (format_subject(c) == FORMAT_PAGES) {
 		values[VALUE_ALLOC_OBJECTS] = values[VALUE_ALLOC_SPACE] / FORMAT_PAGE_SZ;
 		values[VALUE_INUSE_OBJECTS] = values[VALUE_INUSE_SPACE] / FORMAT_PAGE_SZ;
 	}
@@ -114,9 +124,12 @@ uint64_t format_min_size(const struct catalog *c)
 	return meta_number(c, "min_size");
 }
 
-bool format_is_resident(const struct catalog *c)
+enum format_subject format_subject(const struct catalog *c)
 {
-	return catalog_meta(c, "subject") != NULL;
+	const char *subject = catalog_meta(c, "subject");
+	if (!subject)
+		return FORMAT_ALLOCATIONS;
+	return strcmp(subject, "mappings") ? FORMAT_PAGES : FORMAT_MAPPINGS;
 }
 
 uint64_t format_start_ns(const struct sink_input *in)
@@ -260,9 +273,30 @@ static void add_resident(const struct sink_input *in, struct buf *out)
 			 (uint64_t)strtoull(swept, NULL, 10));
 }
 
+/* The rows have what calls in the recording mapped. Of ended processes nothing more is known. */
+static void add_mapped(const struct sink_input *in, struct buf *out)
+{
+	static const char *const words[] = { "mapped when the recording ended: ", " (VmSize), of these ",
+					     " [before the recording] or when a program started, in no row, and ",
+					     " by no recorded call, in no row: a stack that grew, shmat\n" };
+	const char *at = catalog_meta(in->catalog, "mapped"), *swept = catalog_meta(in->catalog, "mapped_swept");
+	if (!at || !strtoull(at, NULL, 10))
+		return;
+	char *next = NULL;
+	for (size_t i = 0; i < 3; i++, at = next) {
+		buf_adds(out, words[i]);
+		text_bytes(out, (double)strtoull(at, &next, 10));
+	}
+	buf_adds(out, words[3]);
+	if (swept) {
+		text_bytes(out, (double)strtoull(swept, NULL, 10));
+		buf_adds(out, " had been unmapped unheard, and were found gone at the end\n");
+	}
+}
+
 static void add_sampling(const struct sink_input *in, struct buf *out)
 {
-	bool resident = format_is_resident(in->catalog);
+	bool resident = format_subject(in->catalog) == FORMAT_PAGES;
 	const char *sample = catalog_meta(in->catalog, "sample");
 	if (sample && !strcmp(sample, "program"))
 		buf_adds(out, in->snapshot->facts.sampled
@@ -273,6 +307,8 @@ static void add_sampling(const struct sink_input *in, struct buf *out)
 			 resident ? " where pages come fast; the others are recorded one by one" : "");
 	if (resident)
 		add_resident(in, out);
+	if (format_subject(in->catalog) == FORMAT_MAPPINGS)
+		add_mapped(in, out);
 }
 
 /* Whose profile this is, with the ledger. */
@@ -306,7 +342,7 @@ static void add_limits(const struct sink_input *in, struct buf *out)
 		buf_addf(out, "allocations of less than %" PRIu64 " bytes were not recorded\n", least);
 	if (facts->lost_frees)
 		buf_addf(out, "in-use is an upper bound: %" PRIu64 " frees were lost\n", facts->lost_frees);
-	if (facts->carried && !format_is_resident(in->catalog))
+	if (facts->carried && format_subject(in->catalog) == FORMAT_ALLOCATIONS)
 		buf_addf(out, "%" PRIu64 " blocks lived when the trace began: they are in use, but not among the allocations\n",
 			 facts->carried);
 	uint64_t most = meta_number(in->catalog, "stacks_max");

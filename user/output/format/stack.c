@@ -97,7 +97,7 @@ int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct 
 	const struct stack *s = id.n ? catalog_stack(c, id) : NULL;
 	out->frames_cnt = 0;
 	out->type = s ? s->type : NULL;
-	out->touches = format_is_resident(c);
+	out->touches = format_subject(c) == FORMAT_PAGES;
 	if (!s || !s->n) {
 		bool lost = s ? s->end == STACK_END_LOST : id.n != 0;
 		struct sink_frame f = { .symbol = lost ? &early[STACK_END_LOST] : &none_symbol };
