@@ -54,7 +54,10 @@ def memory_of(pids):
     """Megabytes; shared pages count once."""
     kb = 0
     for pid in pids:
-        kb += int(re.search(r"^Pss:\s+(\d+)", open(f"/proc/{pid}/smaps_rollup").read(), re.M).group(1))
+        try:
+            kb += int(re.search(r"^Pss:\s+(\d+)", open(f"/proc/{pid}/smaps_rollup").read(), re.M).group(1))
+        except ProcessLookupError:
+            continue  # those that examine files come and go
     return kb / 1024
 
 

@@ -42,10 +42,11 @@ double ratio_unmet(const struct ratio *r, double all)
 {
 	double unseen = ratio_unseen(r, all), seen = all - unseen;
 	bool missed = ratio_missed(r, all) > 0;
-	if (!(seen > 0) || !(unseen > 0) || (r->met >= RATIO_ENOUGH && !missed))
+	if (!(seen > 0) || !(unseen > 0))
 		return 0;
-	double met = missed ? 0 : fmin(r->reported / unseen, 1), part = 1 - met * pow(0.05, 1 / fmax(r->met, 1));
-	return fmin(part * unseen / seen, RATIO_UNMET_MAX);
+	double met = missed ? 0 : fmin(r->reported / unseen, 1);
+	double none = r->met >= RATIO_ENOUGH ? 1 : pow(0.05, 1 / fmax(r->met, 1));
+	return fmin((1 - met * none) * unseen / seen, RATIO_UNMET_MAX);
 }
 
 double ratio_factor(const struct ratio *r, double all)

@@ -31,8 +31,8 @@ double ratio_missed(const struct ratio *r, double all);
 /*
  * Standard error of a site that was seen in stretches and in none of n windows, as a multiple of its estimate. It may have
  * gone on as in stretches for all of what no window stands for, and for a part p of the rest: n windows all miss it with
- * probability (1 - p)^n, 5 % at p = 1 - 0.05^(1/n) (compare unsampled_below in model/model.h). 0 from RATIO_ENOUGH windows
- * on: then the variance between windows is all that is known. At most RATIO_UNMET_MAX.
+ * probability (1 - p)^n, 5 % at p = 1 - 0.05^(1/n) (compare unsampled_below in model/model.h). From RATIO_ENOUGH windows on
+ * p counts as 0: the variance between windows is all that is known of it. At most RATIO_UNMET_MAX.
  */
 #define RATIO_ENOUGH 16
 #define RATIO_UNMET_MAX 1e6
