@@ -144,6 +144,7 @@ def test_labels_of_a_daemon(started, served, group):  # noqa: F811
         assert all(re.search(rf"^ *{name}: Total .*\n.*\): {value}$", tags, re.M) for name, value in (("container_id", CONTAINER), ("team", "pay"))), tags
         status = server.ctl("status").decode()
         assert f"container.id={CONTAINER}" in status and "team=pay" in status and "\x1b" not in status
+        assert re.search(rf"  exe=/\S+/c_grow  build_id={build_id('c_grow')}$", status, re.M), status
     finally:
         backend.close()
         conftest.remove_group(scope)

@@ -81,15 +81,23 @@ static void add_error(struct buf *out, const struct continuous_process *p)
 	buf_addf(out, " %5s ", text);
 }
 
-static void add_identity(struct buf *out, const char *attributes)
+static void add_label(struct buf *out, const char *name, const char *value)
+{
+	if (!*value)
+		return;
+	buf_adds(out, "  ");
+	text_clean(out, name, SIZE_MAX);
+	buf_u8(out, '=');
+	text_clean(out, value, SIZE_MAX);
+}
+
+static void add_identity(struct buf *out, const struct continuous_process *p)
 {
 	struct attribute a;
-	for (size_t at = 0; attributes_next(attributes, &at, &a);) {
-		buf_addf(out, "  ");
-		text_clean(out, a.name, SIZE_MAX);
-		buf_u8(out, '=');
-		text_clean(out, a.value, SIZE_MAX);
-	}
+	for (size_t at = 0; attributes_next(p->attributes, &at, &a);)
+		add_label(out, a.name, a.value);
+	add_label(out, "exe", p->exe);
+	add_label(out, "build_id", p->build_id);
 }
 
 static void add_processes(const struct commands *c, struct listed *l, struct buf *out)
@@ -110,7 +118,7 @@ static void add_processes(const struct commands *c, struct listed *l, struct buf
 		add_bytes(out, "", p->rate);
 		buf_addf(out, " %10llu %8llu  ", (unsigned long long)p->events, (unsigned long long)p->lost);
 		text_moment(out, p->start_ns);
-		add_identity(out, p->attributes);
+		add_identity(out, p);
 		buf_u8(out, '\n');
 		buf_free(&name);
 	}
