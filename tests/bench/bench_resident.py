@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--rss: what recording costs a redis that fills 1 GB, in CPU time, by interleaved runs."""
+"""--rss: what recording costs a redis that fills 1 GB, in CPU time, by interleaved runs. --maps: what it costs a call."""
 import os
+import statistics
 import subprocess
 
 import harness
-from harness import QUICK, Recording, interleave, table, verdict
+from harness import QUICK, REPETITIONS, Recording, Target, interleave, program, table, verdict
 
 KEYS = 100_000 if QUICK else 1_000_000
 SOCKET = os.path.join(harness.OUT, "redis.sock")
@@ -34,7 +35,28 @@ def filled(options):
             server.terminate()
 
 
+def mapped(recorded):
+    """Nanoseconds of a pair of mmap and munmap, and of a system call that maps nothing."""
+    target = Target(program("mapper"), "0.5" if QUICK else "2")
+    tracer = Recording(target.pid, "--maps", output="maps.alys") if recorded else None
+    took = [float(ns) for ns in target.run()]
+    if tracer:
+        tracer.stop()
+    target.close()
+    return took
+
+
+def mappings():
+    runs = {"untraced": [], "--maps": []}
+    for _ in range(REPETITIONS):
+        for name, took in runs.items():
+            took.append(mapped(name == "--maps"))
+    rows = [(name, *(f"{statistics.median(ns):.0f}" for ns in zip(*took))) for name, took in runs.items()]
+    table(f"--maps: nanoseconds of calls, medians of {REPETITIONS}", ["recording", "mmap and munmap", "getppid"], rows)
+
+
 def main():
+    mappings()
     os.makedirs(harness.OUT, exist_ok=True)
     cases = {"untraced": None, "--rss": (),
              "--rss --sample bytes:64k": ("--sample", "bytes:64k"), "--rss --sample bytes:1": ("--sample", "bytes:1")}

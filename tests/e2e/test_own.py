@@ -92,6 +92,16 @@ def test_a_function_that_is_nowhere_is_refused(started, tmp_path, spec):
     assert done.returncode and f"--alloc {spec}: no such function" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("specs", [["pool_a*(size=2)", "pool_*(size=2)"], ["libc.so.6:malloc(size=1)"]])
+def test_a_pattern_whose_matches_are_all_taken_is_told(started, tmp_path, specs):
+    """By a later one, or by the table of allocators: nothing is wrong with the others."""
+    target = started.program("c_pool").wait_ready()
+    words = [word for spec in specs for word in ("--alloc", spec)]
+    done = alys("-p", str(target.pid), "-d", "0.2", "-o", tmp_path / "t.alys", *words)
+    target.kill()
+    assert done.returncode == 0 and f"--alloc {specs[0]}: what matches is recorded by another option" in done.stderr, done.stderr
+
+
 def test_a_function_that_a_stripped_program_hides_is_refused(started, tmp_path):
     program = tmp_path / "stripped"
     shutil.copy(PROGS / "c_pool", program)
@@ -105,7 +115,7 @@ def test_a_function_that_a_stripped_program_hides_is_refused(started, tmp_path):
 @pytest.mark.parametrize("option, spec", [
     ("--alloc", "pool_alloc"), ("--alloc", "pool_alloc()"), ("--alloc", "(size=1)"), ("--alloc", "f(size=0)"),
     ("--alloc", "f(size=7)"), ("--alloc", "f(size=1,size=2)"), ("--alloc", "f(ptr=1)"), ("--alloc", "f(size=1,out=2,count=3)"),
-    ("--alloc", "f(size=1"), ("--alloc", "f(size=x)"), ("--alloc", ":f(size=1)"), ("--realloc", "f(ptr=1)"),
+    ("--alloc", "f(size=1"), ("--alloc", "f(size=x)"), ("--alloc", "f(size=+1)"), ("--alloc", ":f(size=1)"), ("--realloc", "f(ptr=1)"),
     ("--free", "f(size=1)"), ("--free", "f(ptr=1,)"), ("--alloc", "f(size=1)\ng(size=1)"),
 ])
 def test_a_description_of_another_form_is_refused(tmp_path, option, spec):

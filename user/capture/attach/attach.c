@@ -204,7 +204,8 @@ static void take_findings(struct attach *a, struct file_sites *f, struct finding
 	if (a->h->select)
 		f->link_offset = 0;
 	note_taker(a, path, &f->list);
-	a->facts.own |= sites_own(&f->list);
+	a->facts.own_matched |= f->list.own;
+	a->facts.own_probed |= sites_own_probed(&f->list);
 	f->counted = f->probed;
 	a->facts.functions += f->counted;
 	if (f->unseen)

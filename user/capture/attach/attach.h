@@ -25,15 +25,15 @@ struct attach_ops {
 };
 
 struct attach_facts {
-	uint64_t examined; /* files searched for allocators so far */
-	size_t functions;  /* probed functions, over all files */
-	size_t refills;    /* attached files that are sampled at refills */
-	size_t takers;     /* files whose own code takes over libgc's lists */
-	char *taker;       /* the first of them */
-	bool collected;    /* some target has a garbage-collected heap */
-	uint64_t renewals; /* how often all probes were attached anew, see attach_split */
-	uint64_t own;      /* bit i: function i of allocators/own was found */
-	struct err failed; /* the first file that could not be probed */
+	uint64_t examined;                /* files searched for allocators so far */
+	size_t functions;                 /* probed functions, over all files */
+	size_t refills;                   /* attached files that are sampled at refills */
+	size_t takers;                    /* files whose own code takes over libgc's lists */
+	char *taker;                      /* the first of them */
+	bool collected;                   /* some target has a garbage-collected heap */
+	uint64_t renewals;                /* how often all probes were attached anew, see attach_split */
+	uint64_t own_matched, own_probed; /* bit i: function i of allocators/own, in some file */
+	struct err failed;                /* the first file that could not be probed */
 };
 
 /* Borrows h. NULL: out of memory. */

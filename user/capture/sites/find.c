@@ -96,6 +96,7 @@ static int select_own(struct plan *p, size_t first)
 	for (size_t i = 0; !rc && own->n && i < p->funcs.list_cnt; i++) {
 		const struct func *fn = &p->funcs.list[i];
 		uint64_t by = function_is_part(fn) ? 0 : patterns_match(own, fn->name);
+		p->list->own |= by;
 		rc = by ? select_function(p, first + 63 - (size_t)__builtin_clzll(by), fn) : 0;
 	}
 	patterns_free(own);

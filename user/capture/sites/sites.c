@@ -85,7 +85,7 @@ void sites_fill_object(const struct site_list *l, struct alys_object *out)
 	memcpy(out->inner, l->inner, sizeof(out->inner));
 }
 
-uint64_t sites_own(const struct site_list *l)
+uint64_t sites_own_probed(const struct site_list *l)
 {
 	uint64_t found = 0;
 	for (size_t i = 0; i < l->sites_cnt; i++) {

@@ -112,6 +112,7 @@ struct site_list {
 	struct alys_range code;                        /* of the file */
 	uint64_t own_frees[ALYS_MAX_OWN_FREES];        /* see ownfrees.h */
 	struct alys_range inner[ALYS_MAX_INNER];       /* code below operator new: its calls of probed functions are its own */
+	uint64_t own;                                  /* bit i: function i of allocators/own matches here */
 	const char *provider;                          /* of malloc, free...; NULL = unknown, or not in this file */
 };
 
@@ -120,8 +121,8 @@ int sites_find(const struct elf *e, const char *path, const struct sites_options
 /* The same for an open file, which must be a complete x86-64 ELF file (else -ENOEXEC). */
 int sites_find_in(int fd, const char *path, const struct sites_options *o, struct site_list *out, struct err *err);
 void sites_free(struct site_list *l);
-/* Bit i: function i of allocators/own is probed. */
-uint64_t sites_own(const struct site_list *l);
+/* Bit i: a function is probed because of function i of allocators/own. */
+uint64_t sites_own_probed(const struct site_list *l);
 /* Equal for equal lists of one file. */
 uint64_t sites_digest(const struct site_list *l);
 /* Converts to the structs that BPF reads: the file, an entry, an exit; `object` is the file's index. */

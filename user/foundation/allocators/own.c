@@ -2,6 +2,7 @@
 /* allocators/own: see own.h. */
 #include "allocators/own.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -54,7 +55,8 @@ static bool take_argument(const char *at, size_t n, struct arguments *out)
 	for (uint32_t k = 0; equals && k < KEYS; k++) {
 		char *end;
 		unsigned long no = strtoul(equals + 1, &end, 10);
-		if (strlen(keys[k]) != name || memcmp(keys[k], at, name) || end != at + n || no < 1 || no > ARGS_MAX)
+		if (strlen(keys[k]) != name || memcmp(keys[k], at, name) || !isdigit((unsigned char)equals[1]) || end != at + n ||
+		    no < 1 || no > ARGS_MAX)
 			continue;
 		out->of[k] = (uint32_t)no;
 		bool twice = out->given & HAS(k);

@@ -83,28 +83,43 @@ static bool is_c_library(void *ctx, int fd, const char *path)
 	return study_starts_programs(((const struct live *)ctx)->study, fd, path);
 }
 
-/* -ENOENT: the sentence about a function that the user named and no mapped file has. */
-static int find_unfound(const struct live *l, size_t *i, struct err *err)
+/* The sentence about function i of the user's; false: it is probed. */
+static bool explain_own(const struct live *l, size_t i, struct buf *out)
 {
-	struct buf option = { 0 };
-	while (*i < own_cnt() && attach_facts(l->attach)->own & 1ull << *i)
-		++*i;
-	if (*i >= own_cnt())
-		return 0;
-	own_option((*i)++, &option);
-	err_set(err, ENOENT,
-		"%s: no such function in the mapped files: `nm -C FILE` lists those of a file; of a stripped one, only exported "
-		"functions have names",
-		buf_str(&option));
-	buf_free(&option);
-	return -ENOENT;
+	const struct attach_facts *f = attach_facts(l->attach);
+	if (f->own_probed & 1ull << i)
+		return false;
+	own_option(i, out);
+	buf_adds(out,
+		 f->own_matched & 1ull << i
+			 ? ": what matches is recorded by another option or as a known allocator, or cannot be probed: "
+			   "`alys-bpf doctor --probes PID` with these options says which"
+			 : ": no such function in the mapped files: `nm -C FILE` lists those of a file; of a stripped one, only "
+			   "exported functions have names");
+	return true;
 }
 
-static void warn_unfound(const struct live *l)
+/* Before the recording, only what matches nothing is refused. */
+static int check_own(const struct live *l, struct err *err)
 {
-	struct err why;
-	for (size_t i = 0; find_unfound(l, &i, &why);)
-		log_warn("%s", why.text);
+	int rc = 0;
+	for (size_t i = 0; !rc && i < own_cnt(); i++) {
+		struct buf why = { 0 };
+		if (!(attach_facts(l->attach)->own_matched & 1ull << i) && explain_own(l, i, &why))
+			rc = err_set(err, ENOENT, "%s", buf_str(&why));
+		buf_free(&why);
+	}
+	return rc;
+}
+
+static void warn_own(const struct live *l)
+{
+	for (size_t i = 0; i < own_cnt(); i++) {
+		struct buf why = { 0 };
+		if (explain_own(l, i, &why))
+			log_warn("%s", buf_str(&why));
+		buf_free(&why);
+	}
 }
 
 /*
@@ -117,8 +132,7 @@ static int check_found(struct live *l, struct err *err)
 	if (o->subject == RECORD_ALLOCATIONS && !attach_facts(l->attach)->functions)
 		return nothing_found(l, err);
 	bool complete = !o->command && !o->follow;
-	size_t first = 0;
-	int rc = complete ? find_unfound(l, &first, err) : 0;
+	int rc = complete ? check_own(l, err) : 0;
 	return rc || !l->h.counting ? rc : counting_check(l->h.counting, complete, err);
 }
 
@@ -176,7 +190,7 @@ static void end_recording(struct recording *r)
 	live_publish(l, l->stopped_ns);
 	metadata_sampling(l);
 	metadata_end(l);
-	warn_unfound(l);
+	warn_own(l);
 	if (l->h.counting)
 		counting_warn(l->h.counting);
 	consumer_tick(l->h.out, now_ns());
