@@ -88,6 +88,20 @@ def test_other_allocators(started, tmp_path, library, name):
     assert_law(trace)
 
 
+@pytest.mark.parametrize("library", ["libjemalloc.so", "libjemalloc_pic.a"])
+def test_jemalloc_of_the_program(started, tmp_path, library):
+    """Linked to it, or with all of it inside: its operator new contains its malloc, inlined."""
+    program, trace = tmp_path / "new", tmp_path / "t.alys"
+    subprocess.run(["g++", "-D_GNU_SOURCE", "-O2", "-g", "-fomit-frame-pointer", f"-I{conftest.ROOT}/tests/prog", "-o", program,
+                    conftest.ROOT / "tests/prog/cpp_new.cc", f"/usr/lib/x86_64-linux-gnu/{library}", "-lpthread", "-ldl"],
+                   check=True)
+    truth = attach(started, trace, str(program))
+    seen = tally(events_of(trace, tmp_path))
+    for pid in truth:
+        assert_same(truth[pid], seen[pid], others=OTHERS["cpp_new"])
+    assert_law(trace)
+
+
 @pytest.mark.skipif(not shutil.which("bpftrace"), reason="no bpftrace")
 def test_return_probes_of_another_tracer(started, tmp_path):
     """Another tracer's trampolines replace return addresses on the stack: callers are still found."""

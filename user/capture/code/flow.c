@@ -138,16 +138,26 @@ static int fall_through(struct flow *w, int32_t i, struct state after)
 	return 0;
 }
 
+/* By its name: FUNCTION.cold, perhaps with a number. */
+static bool is_cold_part(const struct flow *w, uint64_t vaddr)
+{
+	const struct func *own = funcs_at(w->funcs, w->entry), *to = funcs_at(w->funcs, vaddr);
+	size_t n = own ? strlen(own->name) : 0;
+	return own && to && !strncmp(to->name, own->name, n) && !strncmp(to->name + n, ".cold", 5);
+}
+
 /*
  * A jump stays in the function if it leads into its range, or if the frame is still set up: then the target is a part
- * that the compiler moved elsewhere (.cold). Otherwise it is a tail call.
+ * that the compiler moved elsewhere (.cold). Where exceptions land the frame is not known, but the part's name is.
+ * Otherwise it is a tail call.
  */
 static int jump_to_target(struct flow *w, int32_t i, struct state after)
 {
 	struct flow_node *n = &w->nodes[i];
 	uint64_t target = n->in.target;
+	bool ends = n->cfa == 8 || (!n->cfa && !is_cold_part(w, target));
 
-	if (!is_inside(w, target) && (n->cfa == 8 || !n->cfa)) {
+	if (!is_inside(w, target) && ends) {
 		n->leave = FLOW_LOST;
 		if (funcs_follow(w->funcs, target, &n->dest, &n->to) && n->cfa)
 			n->leave = FLOW_JUMPS_ON;
