@@ -221,6 +221,7 @@ static bool make_names(void)
 {
 	char path[64];
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	unlink(path); /* of an earlier process with this number */
 	if (!strcmp(named->what, "nothing"))
 		return true;
 	if (!strcmp(named->what, "link"))
