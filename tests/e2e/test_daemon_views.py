@@ -175,7 +175,7 @@ def test_losses_are_those_of_their_processes(started, served, tmp_path):
     told = server.ctl("status").decode()
     whole = stages(re.search(r"^account .*", told, re.M).group())
     table = {int(pid): (int(recorded), int(lost)) for pid, recorded, lost in
-             re.findall(r"^ +(\d+)  c_busy .* (\d+) +(\d+)  \S+Z$", told, re.M)}
+             re.findall(r"^ +(\d+)  c_busy .* (\d+) +(\d+)  \S+Z  ", told, re.M)}
     assert set(table) == {t.pid for t in targets}, told
     assert sum(lost for _, lost in table.values()) == sum(whole.values()) > 200, told
     for pid, (recorded, lost) in table.items():

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "access/pidns.h"
 #include "base/clock.h"
@@ -86,18 +85,8 @@ static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_has
 	l->stats.written[e->kind]++;
 	if (gcwatch_event(&l->gc, who->tgid, e))
 		l->abandoned = true;
-	if (l->h.o->subject == RECORD_PAGES && resident_come(&l->resident, e))
-		l->abandoned = true;
-	if (l->h.o->subject == RECORD_MAPPINGS && mappings_come(&l->mappings, e))
-		l->abandoned = true;
+	live_memory_comes(l, e);
 	live_write_event(l, e);
-}
-
-static int range_changes(struct live *l, const struct resident_range *g, const struct intake_range *r)
-{
-	if (l->h.o->subject == RECORD_MAPPINGS)
-		return r->moved ? mappings_moved(&l->mappings, g, r->to) : mappings_gone(&l->mappings, g);
-	return r->moved ? resident_moved(&l->resident, g, r->to) : resident_gone(&l->resident, g);
 }
 
 static void on_range(void *ctx, const struct intake_range *r)
@@ -109,8 +98,7 @@ static void on_range(void *ctx, const struct intake_range *r)
 		return;
 	}
 	l->stats.written[EVENT_FREE]++;
-	if (range_changes(l, &g, r))
-		l->abandoned = true;
+	live_memory_goes(l, &g, r);
 }
 
 static void on_collection(void *ctx, const struct intake_collection *c)
@@ -198,12 +186,6 @@ static void write_exit(struct live *l, struct proc_id proc, const struct intake_
 	live_write_event(l, &e);
 }
 
-static void begin_mappings(struct live *l, struct proc_id proc, uint32_t tgid)
-{
-	if (l->h.o->subject == RECORD_MAPPINGS && mappings_begin(&l->mappings, proc, tgid))
-		l->abandoned = true;
-}
-
 static void on_exec(struct live *l, const struct intake_who *who, uint64_t program)
 {
 	if (l->h.counting)
@@ -218,7 +200,7 @@ static void on_exec(struct live *l, const struct intake_who *who, uint64_t progr
 		return;
 	}
 	target_read_maps(l->h.targets, id, who->time_ns, NULL);
-	begin_mappings(l, id, who->tgid);
+	live_memory_begins(l, id, who->tgid);
 }
 
 /*
@@ -577,7 +559,7 @@ int live_add(struct live *l, uint32_t tgid, struct err *err)
 	if (l->h.o->subject == RECORD_PAGES)
 		l->resident_start += memory_resident(tgid);
 	if (l->started_ns)
-		begin_mappings(l, id, tgid);
+		live_memory_begins(l, id, tgid);
 	int rc = live_takes_all(l) ? 0 : probe_add_target(l->h.probe, tgid, err);
 	return rc ? rc : target_read_maps(l->h.targets, id, UINT64_MAX, err);
 }
@@ -801,34 +783,4 @@ void live_drain(struct live *l)
 {
 	while (drain(l) > 0)
 		;
-}
-
-void live_begin_mappings(struct live *l)
-{
-	const struct proc *p;
-	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));)
-		begin_mappings(l, p->id, p->tgid);
-}
-
-static void settle_resident(struct live *l, const struct proc *p)
-{
-	int fd = memory_pages(p->tgid);
-	if (fd < 0)
-		return;
-	l->resident_end += memory_resident(p->tgid);
-	resident_sweep(&l->resident, p->id, l->stopped_ns, memory_has_page, &fd);
-	close(fd);
-}
-
-void live_settle(struct live *l)
-{
-	const struct proc *p;
-	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
-		if (target_find(l->h.targets, p->tgid).n != p->id.n || !target_alive(l->h.targets, p->id))
-			continue;
-		if (l->h.o->subject == RECORD_PAGES)
-			settle_resident(l, p);
-		else if (l->h.o->subject == RECORD_MAPPINGS && mappings_settle(&l->mappings, p->id, p->tgid, l->stopped_ns))
-			l->abandoned = true;
-	}
 }
