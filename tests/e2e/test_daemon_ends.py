@@ -163,7 +163,7 @@ def test_a_number_is_no_process(started, daemon, successor):
     first = started.program("c_busy").wait_ready().go()
     d = daemon("-p", first.pid, "--sample", "bytes:4k")
     d.until(lambda: first.pid in d.status()["table"])
-    began = lambda: re.search(rf"^ +{first.pid} .* (\S+Z)$", d.ctl("status").decode(), re.M).group(1)
+    began = lambda: re.search(rf"^ +{first.pid} .* (\S+Z)  ", d.ctl("status").decode(), re.M).group(1)
     was = began()
     d.ctl("off")
     first.kill()
