@@ -355,7 +355,7 @@ def test_report_says_that_none_came(started):
     p.kill()
 
 
-@pytest.mark.parametrize("args", [["--live"], ["--gc-wait", "600"], ["--heap", "-d", "600"]])
+@pytest.mark.parametrize("args", [["--live"], ["--gc-wait", "600"]])
 def test_report_does_not_wait_for_a_collector_that_is_not_there(args, started):
     p = started.program("c_libc").wait_ready()
     done = alys("report", "-p", p.pid, *args)

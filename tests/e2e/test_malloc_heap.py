@@ -6,12 +6,13 @@ stripped, static, with other allocators, with damaged heaps, and while they exit
 import json
 import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from conftest import PROGS, alys
+from conftest import ALYS, PROGS, TIMEOUT, alys
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root: may not read other processes")
 
@@ -121,6 +122,57 @@ def test_where_the_memory_is(started):
     assert "malloc_trim(0) would give back 0 B" in done.stdout, done
 
 
+def recorded_heap(program, *args):
+    """`report --heap -d` while the program does its work: its truth, and what the report wrote."""
+    running = subprocess.Popen([ALYS, "report", "--heap", "-v", "-p", str(program.pid), "-d", "1000", *args], text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for line in running.stderr:
+        if "recording 1 process" in line:
+            break
+    program.go()
+    truth = json.loads(program.line())
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=TIMEOUT)
+    assert running.returncode == 0, err
+    return truth, out
+
+
+@pytest.mark.bpf
+@pytest.mark.beside
+def test_whose_blocks_keep_empty_pages(started):
+    truth, out = recorded_heap(started.program("c_held").wait_ready(), "-f", "json")
+    memory, end = json.JSONDecoder().raw_decode(out)
+    rows = json.loads(out[end:])["rows"]
+    sites = {name: sum(row["count"] for row in rows if name in row["site"]) for name in ("keeper", "filler", "old", "guard")}
+    # The guard's end may share no page with others.
+    assert sites == {"keeper": truth["kept"], "filler": 0, "old": 0, "guard": memory["pinned_recorded_blocks"] - truth["kept"]}
+    assert memory["pinned_recorded_pages"] == truth["pages"] + sites["guard"] and sites["guard"] <= 1, memory
+    assert memory["pinned_other_is"] == "older" and memory["pinned_other_pages"] == memory["pinned_pages"] - memory["pinned_recorded_pages"]
+    assert 0 <= memory["pinned_other_pages"] - truth["older_pages"] <= 1, memory
+    assert 0 <= memory["pinned_other_blocks"] - truth["older"] <= 1, memory
+
+
+@pytest.mark.bpf
+@pytest.mark.beside
+def test_older_blocks_that_keep_empty_pages_are_said(started):
+    truth, out = recorded_heap(started.program("c_held").wait_ready())
+    assert f"pages of which at most a tenth is in use (blocks recorded here are in {truth['pages']}" in out or (
+        f"blocks recorded here are in {truth['pages'] + 1} of them" in out), out
+    assert re.search(rf"^ *{truth['kept']} .*site_keeper", out, re.M), out
+    assert re.search(r"^5[01] other blocks in them, .* are older than the recording: 5[01] of the pages", out, re.M), out
+
+
+@pytest.mark.bpf
+@pytest.mark.beside
+def test_samples_of_blocks_that_keep_empty_pages(started):
+    """What was not sampled cannot be told from what is older."""
+    _, out = recorded_heap(started.program("c_held").wait_ready(), "--sample", "bytes:2k", "-f", "json")
+    memory, _ = json.JSONDecoder().raw_decode(out)
+    assert memory["pinned_other_is"] == "older or not sampled", memory
+    assert memory["pinned_recorded_blocks"] + memory["pinned_other_blocks"] >= 350, memory
+    assert 5 < memory["pinned_recorded_blocks"] < 150, memory
+
+
 def test_while_it_allocates_all_the_time(started):
     program = started.program("c_malloc", "3", "2")
     program.line()
@@ -181,6 +233,9 @@ def test_linked_into_the_program(started, small, name):
 def test_other_allocators_are_named(started, small):
     done = alys("census", "-p", started.program(str(small / "musl")).wait_ready().pid)
     assert done.returncode == NOTHING and "its malloc is not glibc's: its C library is musl" in done.stderr, done
+    done = alys("report", "--heap", "-d", "600", "-p", started.program(str(small / "musl")).wait_ready().pid)
+    assert done.returncode == NOTHING and len(done.stderr.splitlines()) == 1, done
+    assert done.stderr.endswith("(musl): its malloc is not glibc's: its C library is musl\n"), done
     preload = {"LD_PRELOAD": "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"}
     done = alys("census", "-p", started.program(str(small / "shared"), env=preload).wait_ready().pid)
     assert done.returncode == NOTHING, done

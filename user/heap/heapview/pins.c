@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "heapgraph/census.h"
 #include "heapview/census_verb.h"
@@ -55,60 +56,59 @@ static bool is_for_reading(const struct report_options *o)
 	return o->format == FORMAT_TEXT || o->format == FORMAT_MARKDOWN;
 }
 
-static int put_heading(const struct joining *j, size_t blocks, const struct report_options *o, struct sink_out *out)
+static int put_text(const struct report_options *o, const char *text, struct sink_out *out)
 {
-	char line[200];
-	size_t known = 0;
-	for (size_t i = 0; i < j->heap->blocks_cnt; i++)
-		known += j->known[i] != 0;
-	if (!is_for_reading(o))
-		return 0;
-	int n = snprintf(line, sizeof(line),
-			 "\nWhose objects keep %zu blocks of which at most a tenth is live (objects recorded here are in %zu of "
-			 "them):\n\n",
-			 blocks, known);
-	return out->write(out->ctx, line, (size_t)n);
+	return is_for_reading(o) ? out->write(out->ctx, text, strlen(text)) : 0;
 }
 
-/* Recording none of these objects is not a failure. */
-static int put_none(const struct report_options *o, struct sink_out *out)
-{
-	static const char none[] = "none that was recorded\n";
-	return is_for_reading(o) ? out->write(out->ctx, none, sizeof(none) - 1) : 0;
-}
-
-static int write_sites(const struct joining *j, const struct report_input *of, const struct report_options *options,
-		       struct sink_out *out, struct err *err)
+/* Recording none of these blocks is not a failure. */
+int pins_write_sites(const struct heap *blocks, const struct recorded_heap *from, const struct report_options *options,
+		     const char *above, const char *below, struct sink_out *out, struct err *err)
 {
 	struct report_options o = *options;
-	struct report_input in = *of;
-	struct snapshot *snap = heap_snapshot(j->out);
+	struct report_input in = *from->in;
+	struct snapshot *snap = heap_snapshot(blocks);
 	if (!snap)
 		return err_set(err, ENOMEM, "out of memory");
 	o.show = SHOW_LIVE;
 	o.pid = 0;
 	in.snapshot = snap;
-	int rc = snap->all.alloc_cnt ? report_render(&in, &o, out, err) : put_none(&o, out);
+	int rc = put_text(&o, above, out);
+	if (!rc)
+		rc = snap->all.alloc_cnt ? report_render(&in, &o, out, err) : put_text(&o, "none that was recorded\n", out);
 	snapshot_free(snap);
-	return rc;
+	return rc ?: put_text(&o, below, out);
 }
 
-int pins_write(const struct heap *recorded, const struct report_input *in, const struct report_options *o, struct sink_out *out,
-	       struct err *err)
+static void name_heading(const struct joining *j, size_t blocks, char *out, size_t out_sz)
+{
+	size_t known = 0;
+	for (size_t i = 0; i < j->heap->blocks_cnt; i++)
+		known += j->known[i] != 0;
+	snprintf(out, out_sz,
+		 "\nWhose objects keep %zu blocks of which at most a tenth is live (objects recorded here are in %zu of "
+		 "them):\n\n",
+		 blocks, known);
+}
+
+int pins_write(const struct recorded_heap *recorded, const struct report_options *o, struct sink_out *out, struct err *err)
 {
 	const struct census_options accounts = { .report = *o, .heap = true };
 	struct boehm_heap h;
 	struct joining j;
+	char heading[200];
 	size_t blocks;
 	int rc = census_write(&accounts, &h, out, err);
 	if (rc)
 		return rc;
 	rc = begin(&j, &h, &blocks);
-	rc = rc ?: heap_each_live(recorded, join, &j);
-	if (rc)
+	rc = rc ?: heap_each_live(recorded->blocks, join, &j);
+	if (rc) {
 		rc = err_set(err, ENOMEM, "out of memory");
-	rc = rc ?: put_heading(&j, blocks, o, out);
-	rc = rc ?: write_sites(&j, in, o, out, err);
+	} else {
+		name_heading(&j, blocks, heading, sizeof(heading));
+		rc = pins_write_sites(j.out, recorded, o, heading, "", out, err);
+	}
 	end(&j);
 	boehm_heap_free(&h);
 	return rc;

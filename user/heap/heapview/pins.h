@@ -11,8 +11,15 @@
 #include "model/model.h"
 #include "report/report.h"
 
-/* recorded: live blocks, with in->catalog; in->snapshot is not used. 0 or -errno. */
-int pins_write(const struct heap *recorded, const struct report_input *in, const struct report_options *o, struct sink_out *out,
-	       struct err *err);
+struct recorded_heap {
+	const struct heap *blocks;
+	const struct report_input *in; /* its catalog; its snapshot is not used */
+};
+
+/* 0 or -errno. */
+int pins_write(const struct recorded_heap *recorded, const struct report_options *o, struct sink_out *out, struct err *err);
+/* The sites of these blocks, with texts above and below for people. 0 or -errno. */
+int pins_write_sites(const struct heap *blocks, const struct recorded_heap *from, const struct report_options *o,
+		     const char *above, const char *below, struct sink_out *out, struct err *err);
 
 #endif

@@ -76,13 +76,19 @@ static uint64_t resident_chunks(const struct glibc_sums *s)
 	return sum;
 }
 
+void malloc_rss_free(struct malloc_rss *m)
+{
+	held_pages_free(&m->held);
+	*m = (struct malloc_rss){ 0 };
+}
+
 int malloc_rss_look(void *ctx, struct malloc_reading *r, const struct threads *t, struct err *err)
 {
 	static struct pages pages; /* too large for a stack */
 	const struct memory *m = &r->process.memory;
 	struct malloc_rss *out = ctx;
 	struct look l = { out, &r->heap, t, &pages, 0 };
-	*out = (struct malloc_rss){ 0 };
+	malloc_rss_free(out);
 	pages_open(&pages, m->through ?: m->tgid);
 	int fd = rights_fact(m->through ?: m->tgid, FACT_SMAPS);
 	int rc = pages.fd < 0 ? pages.fd : fd < 0 ? fd : 0;
@@ -90,13 +96,14 @@ int malloc_rss_look(void *ctx, struct malloc_reading *r, const struct threads *t
 		glibc_sums_take(&r->heap, ALL_ARENAS, &pages, &out->sums);
 	if (fd >= 0)
 		rc = smaps_each(fd, take_part, &l) ?: rc;
-	pages_close(&pages);
 	uint64_t elsewhere = resident_chunks(&out->sums) - l.in_stacks;
 	if (!rc && elsewhere > out->anonymous) {
 		pages.own = true;
 		glibc_sums_take(&r->heap, ALL_ARENAS, &pages, &out->sums);
 		elsewhere = resident_chunks(&out->sums);
 	}
+	rc = rc ?: held_pages_take(&r->heap, &pages, &out->held);
+	pages_close(&pages);
 	out->anonymous -= elsewhere < out->anonymous ? elsewhere : out->anonymous;
 	for (size_t i = 0; i < t->list_cnt; i++)
 		out->unknown_stacks += !t->list[i].sp;

@@ -7,16 +7,19 @@
 #define ALYS_MALLOCVIEW_MALLOC_RSS_H
 
 #include "glibc/sums.h"
+#include "mallocview/held_pages.h"
 #include "mallocview/malloc_reading.h"
 
 struct malloc_rss { /* bytes */
 	struct glibc_sums sums;
 	uint64_t all, stacks, anonymous, written, files, shared; /* written: private copies of pages of files */
 	uint64_t swapped;
+	struct held_pages held;
 	uint32_t unknown_stacks; /* of threads that were running: counted as anonymous */
 };
 
-/* A malloc_look_fn: ctx is the struct malloc_rss. */
+/* A malloc_look_fn: ctx is the struct malloc_rss, zeroed before the first one. Then malloc_rss_free. */
 int malloc_rss_look(void *ctx, struct malloc_reading *r, const struct threads *t, struct err *err);
+void malloc_rss_free(struct malloc_rss *m);
 
 #endif

@@ -12,6 +12,7 @@
 #include "glibc/classes.h"
 #include "glibc/malloc_proof.h"
 #include "glibc/sums.h"
+#include "mallocview/malloc_pins.h"
 #include "mallocview/malloc_reading.h"
 #include "mallocview/malloc_rss.h"
 #include "report/heap_table.h"
@@ -21,6 +22,7 @@
 
 struct taking {
 	const struct census_options *o;
+	const struct recorded_heap *recorded; /* NULL: none */
 	struct malloc_reading reading;
 	struct glibc_sums sums;
 	struct buf notes, facts, allocator, proof;
@@ -262,8 +264,19 @@ static int add_sizes(const struct glibc_sizes *s, struct malloc_table *out)
 	return 0;
 }
 
+static void describe_held(struct taking *t, const struct held_pages *p)
+{
+	buf_addf(&t->facts, "\"pinned_pages\":%zu,\"pinned_used_bytes\":%" PRIu64 ",", p->all_cnt, p->used);
+	if (p->all_cnt)
+		buf_addf(&t->notes,
+			 "%zu pages (%llu bytes) are kept by blocks of %" PRIu64
+			 " bytes in all: at most a tenth of each is in use\n",
+			 p->all_cnt, p->all_cnt * PAGE_BYTES, p->used);
+}
+
 static void describe_rss(struct taking *t, const struct malloc_rss *m)
 {
+	describe_held(t, &m->held);
 	buf_addf(&t->facts, "\"trimmable\":%" PRIu64 ",\"swapped\":%" PRIu64 ",", m->sums.trimmable, m->swapped);
 	buf_adds(&t->notes, "malloc_trim(0) would give back ");
 	text_bytes(&t->notes, (double)m->sums.trimmable);
@@ -294,23 +307,36 @@ static int write_rss(struct taking *t, const struct malloc_rss *m, struct sink_o
 	return rc;
 }
 
-static int take_rss(struct taking *t, struct sink_out *out, struct err *err)
+static int join_and_write(struct taking *t, struct malloc_rss *m, struct sink_out *out, struct err *err)
 {
-	struct malloc_rss m;
-	int rc = malloc_reading_take(&t->reading, t->o->report.pid, t->o->freeze, malloc_rss_look, &m, err);
-	if (rc)
-		return rc;
-	t->sums = m.sums;
-	describe_rss(t, &m);
-	describe(t);
-	rc = write_rss(t, &m, out, err);
-	malloc_reading_free(&t->reading);
+	struct malloc_pins pins;
+	if (malloc_pins_take(&t->reading.heap, &m->held, t->recorded->blocks, &pins))
+		return err_set(err, ENOMEM, "out of memory");
+	malloc_pins_facts(&pins, &t->facts);
+	int rc = write_rss(t, m, out, err);
+	rc = rc ?: malloc_pins_write(&pins, &m->held, t->recorded, &t->o->report, out, err);
+	malloc_pins_free(&pins);
 	return rc;
 }
 
-int malloc_write(const struct census_options *o, struct sink_out *out, struct err *err)
+static int take_rss(struct taking *t, struct sink_out *out, struct err *err)
 {
-	struct taking t = { .o = o };
+	struct malloc_rss m = { 0 };
+	int rc = malloc_reading_take(&t->reading, t->o->report.pid, t->o->freeze, malloc_rss_look, &m, err);
+	if (!rc) {
+		t->sums = m.sums;
+		describe_rss(t, &m);
+		describe(t);
+		rc = t->recorded ? join_and_write(t, &m, out, err) : write_rss(t, &m, out, err);
+		malloc_reading_free(&t->reading);
+	}
+	malloc_rss_free(&m);
+	return rc;
+}
+
+int malloc_write(const struct census_options *o, const struct recorded_heap *recorded, struct sink_out *out, struct err *err)
+{
+	struct taking t = { .o = o, .recorded = recorded };
 	int rc = o->heap ? take_rss(&t, out, err) : take_classes(&t, out, err);
 	buf_free(&t.notes);
 	buf_free(&t.facts);

@@ -9,8 +9,9 @@
 #include "base/err.h"
 #include "format/sink.h"
 #include "heapview/heapview.h"
+#include "heapview/pins.h"
 
-/* 0 or -errno, see glibc_find. */
-int malloc_write(const struct census_options *o, struct sink_out *out, struct err *err);
+/* recorded: for o->heap, whose blocks keep nearly empty pages; or NULL. 0 or -errno, see glibc_find. */
+int malloc_write(const struct census_options *o, const struct recorded_heap *recorded, struct sink_out *out, struct err *err);
 
 #endif

@@ -46,7 +46,7 @@ static const struct opt options[] = {
 	  "-p, with --sample: probes may take at most this much of the process' CPU time; 0 is no limit (default 1)" },
 	PROFILE_OPTION(AT(no_frees), "-p: "),
 	{ "heap", 0, NULL, opt_flag, AT(heap), NULL, NULL,
-	  "-p: where memory is, in malloc's or a collector's heap; with -d: whose objects pin the collector's blocks" },
+	  "-p: where memory is, in malloc's or a collector's heap; with -d: whose blocks keep nearly empty pages of it" },
 	{ "gc", 0, NULL, opt_flag, AT(collections), NULL, NULL,
 	  "each collection of the garbage collector: when, how long, what it reclaimed, who triggered it" },
 	{ "live", 0, NULL, opt_flag, AT(live), NULL, NULL, "-p: what a garbage collection leaves: waits for the next one" },

@@ -45,7 +45,7 @@ struct report_request {
 	double from, until; /* only this range in seconds; until 0 = all */
 	struct older_than older;
 	double every, duration; /* live: seconds between reports, and total */
-	bool heap;              /* live: statistics of its collector's heap; with duration, also whose objects pin blocks */
+	bool heap;              /* live: statistics of its heap; with duration, also whose blocks keep nearly empty pages */
 	bool collections;       /* the garbage collector's collections, instead */
 	bool live;              /* wait for the next collection */
 	uint64_t interval;      /* live: bytes:N, 0 = every call */

@@ -15,7 +15,7 @@
 #include "base/exit_status.h"
 #include "base/log.h"
 #include "heapreader/heapreader.h"
-#include "heapview/pins.h"
+#include "mallocview/mallocview.h"
 #include "naming/finish.h"
 #include "recorder/metadata.h"
 #include "sink/output.h"
@@ -133,10 +133,10 @@ static int complete(void *ctx, const struct live *l, struct err *err)
 	struct watching *w = ctx;
 	if (!w->o->heap)
 		return print_report(w, l, l->stopped_ns, err);
-	struct output dst = { .fd = STDOUT_FILENO };
-	struct sink_out out = output_sink(&dst);
-	struct report_input in = { .catalog = l->h.catalog, .start_ns = l->started_ns };
-	return output_finish(&dst, pins_write(w->heap, &in, &w->o->report, &out, err), err);
+	const struct report_input in = { .catalog = l->h.catalog, .start_ns = l->started_ns };
+	const struct recorded_heap recorded = { w->heap, &in };
+	const struct census_options accounts = { .report = w->o->report, .heap = true };
+	return mallocview_after_recording(&accounts, &recorded);
 }
 
 /* There is exactly one target, so pids need not be matched. */
@@ -157,23 +157,33 @@ static int run(struct watching *w, struct err *err)
 	return recording_run(&r, &end, err);
 }
 
-/* Fails early if the report needs a garbage collector and the process has none. Other errors are left to the recording. */
-static bool lacks_collector(const struct report_request *o, struct err *err)
+static int find_collector(uint32_t tgid, struct err *err)
 {
 	struct heapreader_place place;
-	struct err why;
-	struct heapreader *r = o->gc_wait || o->heap ? heapreader_new(false, &why) : NULL;
-	int rc = r ? heapreader_find(r, o->report.pid, &place, &why) : 0;
+	struct heapreader *r = heapreader_new(false, err);
+	int rc = r ? heapreader_find(r, tgid, &place, err) : 0;
 	heapreader_free(r);
-	if (rc != -ENOENT)
+	return rc;
+}
+
+/*
+ * Fails early if the report needs a heap that the process does not have: a collector's, or with --heap glibc's malloc. Other
+ * errors are left to the recording.
+ */
+static bool lacks_heap(const struct report_request *o, struct err *err)
+{
+	struct err why = { 0 };
+	if ((!o->gc_wait && !o->heap) || find_collector(o->report.pid, &why) != -ENOENT)
 		return false;
-	err_set(err, ENOENT, "%s: %s", o->heap ? "--heap" : "--live", why.text);
+	if (o->heap && !o->gc_wait)
+		return mallocview_find(o->report.pid) == -ENOENT;
+	err_set(err, ENOENT, "--live: %s", why.text);
 	return true;
 }
 
 int watching_report(const struct report_request *o, struct err *err)
 {
-	if (lacks_collector(o, err))
+	if (lacks_heap(o, err))
 		return EXIT_NOTHING;
 	struct watching w = { .o = o, .report = o->report, .heap = heap_new(), .wait_ns = UINT64_MAX };
 	if (!w.heap) {
