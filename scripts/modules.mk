@@ -14,7 +14,7 @@ MODULES    := $(foreach p,$(PARTS),$($(p)))
 # on cycles. `wire` is bpf/alys.h and bpf/rows.h.
 may_base       := 
 may_machine    := 
-may_access     := base machine
+may_access     := base machine sandbox
 may_sandbox    := base machine
 may_event      := 
 may_catalog    := base event

@@ -120,12 +120,13 @@ def test_unusable_labels(words, said):
 
 
 def test_labels_of_a_daemon(started, served, group):  # noqa: F811
-    """Metrics, service discovery, pushes and status have the same labels."""
+    """Metrics, service discovery, pushes and status have the same labels. Of the environment, only OpenTelemetry's variables are read."""
+    told = {"OTEL_SERVICE_NAME": "till", "OTEL_RESOURCE_ATTRIBUTES": "zone=b,team=stock", "PASSWORD": "hush"}
     scope = group / f"docker-{CONTAINER}.scope"
     scope.mkdir()
     backend = Backend()
     try:
-        program = started.program("c_grow").wait_ready().go()
+        program = started.program("c_grow", env=told).wait_ready().go()
         (scope / "cgroup.procs").write_text(str(program.pid))
         server = served("-p", program.pid, "--push", f"http://127.0.0.1:{backend.port}", "--push-every", "1", "--label", "team=pay",
                         "--label", f"odd={ODD}", "--label", os.fsdecode(b"every=" + EVERY))
@@ -135,7 +136,8 @@ def test_labels_of_a_daemon(started, served, group):  # noqa: F811
         info = next(line for line in get(f"{server.url}/metrics").text.split("\n") if line.startswith("alys_target_info{"))
         of_metrics = {name: unquoted(value) for name, value in re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', info)}
         for labels in (pushed, listed, of_metrics):
-            assert (labels["service_name"], labels["container_id"], labels["team"]) == ("c_grow", CONTAINER, "pay"), labels
+            assert (labels["service_name"], labels["container_id"], labels["team"]) == ("till", CONTAINER, "pay"), labels
+            assert labels["zone"] == "b" and "hush" not in labels.values()
             assert labels["pid"] == str(program.pid) and labels["odd"].startswith("a") and "\x1b" not in labels["odd"]
             assert labels["exe"].endswith("/c_grow") and labels["build_id"] == build_id("c_grow") and labels["every"] == CLEAN
         url = f"{server.url}/debug/pprof/allocs?pid={program.pid}"
@@ -143,7 +145,7 @@ def test_labels_of_a_daemon(started, served, group):  # noqa: F811
         tags = pprof("-tags", url)
         assert all(re.search(rf"^ *{name}: Total .*\n.*\): {value}$", tags, re.M) for name, value in (("container_id", CONTAINER), ("team", "pay"))), tags
         status = server.ctl("status").decode()
-        assert f"container.id={CONTAINER}" in status and "team=pay" in status and "\x1b" not in status
+        assert f"container.id={CONTAINER}" in status and "service.name=till" in status and "hush" not in status and "team=pay" in status and "\x1b" not in status
         assert re.search(rf"  exe=/\S+/c_grow  build_id={build_id('c_grow')}$", status, re.M), status
     finally:
         backend.close()

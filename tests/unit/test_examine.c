@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "access/handover.h"
-#include "dwarf/spawn.h"
+#include "sandbox/spawn.h"
 #include "examine/examination.h"
 #include "examine/examiner.h"
 

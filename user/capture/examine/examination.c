@@ -19,7 +19,7 @@
 #include "access/handover.h"
 #include "base/clock.h"
 #include "base/vec.h"
-#include "dwarf/spawn.h"
+#include "sandbox/spawn.h"
 #include "examine/examiner.h"
 #include "sandbox/jail.h"
 

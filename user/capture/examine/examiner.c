@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "access/handover.h"
-#include "dwarf/spawn.h"
+#include "sandbox/spawn.h"
 #include "sandbox/jail.h"
 
 #define YIELD 10 /* as of nice */

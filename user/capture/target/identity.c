@@ -3,16 +3,18 @@
 #include "target/identity.h"
 
 #include <ctype.h>
-#include <fcntl.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "access/environment.h"
 #include "access/rights.h"
+#include "base/log.h"
 #include "catalog/attributes.h"
 
-#define ENVIRON_MAX (128 * 1024)
+#define TOLD_MAX 20
 #define CGROUP_MAX 8192
 #define CONTAINER_ID_LEN 64 /* hexadecimal digits, of docker, containerd, cri-o and podman */
 #define UID_LEN 36          /* 8-4-4-4-12 */
@@ -27,7 +29,6 @@ static const char *value_of(const char *strings, size_t n, const char *name)
 	return "";
 }
 
-/* What was cut by n ends before its last byte, which becomes NUL in identity_read. */
 void identity_of_environment(const char *strings, size_t n, struct buf *attributes)
 {
 	attributes_add(attributes, "service.name", value_of(strings, n, "OTEL_SERVICE_NAME"));
@@ -111,20 +112,14 @@ void identity_of_cgroup(char *text, struct buf *attributes)
 
 static void read_environment(uint32_t tgid, struct buf *attributes)
 {
-	char path[40];
-	struct buf strings = { 0 };
-	snprintf(path, sizeof(path), "/proc/%u/environ", tgid);
-	int fd = rights_delegated() ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-	uint8_t *room = fd >= 0 ? buf_room(&strings, ENVIRON_MAX) : NULL;
-	for (ssize_t n; room && strings.len < ENVIRON_MAX && (n = read(fd, room + strings.len, ENVIRON_MAX - strings.len)) > 0;)
-		strings.len += (size_t)n;
-	if (strings.len) {
-		room[strings.len - 1] = '\0';
-		identity_of_environment((const char *)room, strings.len, attributes);
-	}
-	if (fd >= 0)
-		close(fd);
-	buf_free(&strings);
+	static unsigned told;
+	char strings[ENVIRONMENT_SZ];
+	int n = rights_environment(tgid, strings);
+	if (n > 0)
+		identity_of_environment(strings, (size_t)n, attributes);
+	else if ((n == -ETIMEDOUT || n == -EBUSY) && told++ < TOLD_MAX)
+		log_warn("the environment of process %u could not be read in time, so OTEL_SERVICE_NAME is not known%s", tgid,
+			 told == TOLD_MAX ? " (further ones are not logged)" : "");
 }
 
 static void read_cgroup(uint32_t tgid, struct buf *attributes)

@@ -12,13 +12,9 @@
 
 #include "base/buf.h"
 
-/*
- * Appends catalog/attributes text. `labels`, of the same form, come first, then the environment, so that these win. It
- * is read by a process with rights of its own only: under a daemon a process could hold up the reader, as its memory is
- * read for it.
- */
+/* Appends catalog/attributes text. `labels`, of the same form, come first, then the environment, so that these win. */
 void identity_read(uint32_t tgid, const char *labels, struct buf *attributes);
-/* Of NUL-terminated "NAME=value" strings; n may cut the last. */
+/* Of NUL-terminated "NAME=value" strings, n bytes with all NULs. */
 void identity_of_environment(const char *strings, size_t n, struct buf *attributes);
 /* Of the text of /proc/PID/cgroup: container.id, k8s.pod.uid, systemd.unit. */
 void identity_of_cgroup(char *text, struct buf *attributes);

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "access/environment.h"
 #include "access/perfmap_dir.h"
 #include "access/smaps.h"
 #include "access/thread_stacks.h"
@@ -58,6 +59,12 @@ static int own_exe(void *ctx, uint32_t tid, char *out, size_t cap)
 	snprintf(path, sizeof(path), "/proc/%u/exe", tid);
 	ssize_t n = readlink(path, out, cap);
 	return n < 0 ? -errno : (int)n;
+}
+
+static int own_environment(void *ctx, uint32_t tid, char *out)
+{
+	(void)ctx;
+	return environment_read(tid, out);
 }
 
 static int own_mapped(void *ctx, uint32_t tid, uint64_t start, uint64_t end)
@@ -189,6 +196,7 @@ const struct rights rights_own = {
 	.maps = own_maps,
 	.fact = own_fact,
 	.exe = own_exe,
+	.environment = own_environment,
 	.mapped = own_mapped,
 	.file = own_file,
 	.memory = own_memory,
@@ -234,6 +242,11 @@ int rights_fact(uint32_t tid, enum rights_fact what)
 int rights_exe(uint32_t tid, char *out, size_t cap)
 {
 	return now()->exe(now()->ctx, tid, out, cap);
+}
+
+int rights_environment(uint32_t tid, char *out)
+{
+	return now()->environment(now()->ctx, tid, out);
 }
 
 int rights_mapped(uint32_t tid, uint64_t start, uint64_t end)

@@ -43,6 +43,7 @@ struct rights {
 	int (*maps)(void *ctx, uint32_t tid); /* /proc/PID/maps */
 	int (*fact)(void *ctx, uint32_t tid, enum rights_fact what);
 	int (*exe)(void *ctx, uint32_t tid, char *out, size_t cap);           /* path of the executable; returns its length */
+	int (*environment)(void *ctx, uint32_t tid, char *out);               /* see access/environment */
 	int (*mapped)(void *ctx, uint32_t tid, uint64_t start, uint64_t end); /* the file that is mapped there */
 	int (*file)(void *ctx, uint32_t tid, const char *path);               /* path as the process sees it */
 	/*
@@ -69,6 +70,7 @@ extern const struct rights rights_own;
 int rights_maps(uint32_t tid);
 int rights_fact(uint32_t tid, enum rights_fact what);
 int rights_exe(uint32_t tid, char *out, size_t cap);
+int rights_environment(uint32_t tid, char *out);
 int rights_mapped(uint32_t tid, uint64_t start, uint64_t end);
 int rights_file(uint32_t tid, const char *path);
 int64_t rights_memory(uint32_t tid, const struct rights_range *r, size_t cnt, void *out);

@@ -10,7 +10,7 @@
 #include "base/cursor.h"
 #include "base/map.h"
 #include "dwarf/answer.h"
-#include "dwarf/spawn.h"
+#include "sandbox/spawn.h"
 #include "dwarf/packet.h"
 #include "dwarf/perfmap.h"
 #include "sandbox/jail.h"

@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/cursor.h"
-#include "dwarf/spawn.h"
+#include "sandbox/spawn.h"
 #include "dwarf/packet.h"
 #include "dwarf/want.h"
 

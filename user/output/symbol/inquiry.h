@@ -7,7 +7,7 @@
 #define ALYS_SYMBOL_INQUIRY_H
 
 #include "catalog/catalog.h"
-#include "dwarf/spawn.h"
+#include "sandbox/spawn.h"
 #include "symbol/symbol_config.h"
 
 enum inquiry_trouble {

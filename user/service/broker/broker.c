@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "access/environment.h"
 #include "access/handover.h"
 #include "access/rights.h"
 #include "access/thread_stacks.h"
@@ -39,7 +40,7 @@
 #define SITES_MAX 2048
 #define COUNTERS_MAX 256 /* notes/noted.h */
 #define REFUSALS_TOLD 20
-#define PATH_SZ 4200
+#define PATH_SZ 4200         /* at least ENVIRONMENT_SZ */
 #define WINDOW_SZ (1u << 20) /* shared mapping through which memory contents are returned */
 
 enum broker_request {
@@ -58,6 +59,7 @@ enum broker_request {
 	REQUEST_THREADS,
 	REQUEST_OURS,
 	REQUEST_FACT,
+	REQUEST_ENVIRONMENT,
 };
 
 /* One packet each way; a descriptor may go along. */
@@ -79,7 +81,7 @@ struct ask {
 
 struct answer {
 	int32_t rc;
-	char text[PATH_SZ]; /* a path, or the error message */
+	char text[PATH_SZ]; /* a path, variables of an environment, or the error message */
 };
 
 /* --- the collector's side ---------------------------------------------------------------------- */
@@ -144,6 +146,17 @@ static int ask_exe(void *ctx, uint32_t tid, char *out, size_t cap)
 		return -EPROTO;
 	memcpy(out, a.text, n);
 	return (int)n;
+}
+
+static int ask_environment(void *ctx, uint32_t tid, char *out)
+{
+	struct answer a;
+	int rc = call_short(ctx, REQUEST_ENVIRONMENT, tid, 0, &a);
+	if (rc > ENVIRONMENT_SZ)
+		return -EPROTO;
+	if (rc > 0)
+		memcpy(out, a.text, (size_t)rc);
+	return rc;
 }
 
 static int ask_mapped(void *ctx, uint32_t tid, uint64_t start, uint64_t end)
@@ -370,6 +383,7 @@ static int grant(const struct broker *b, const struct request *q, struct answer 
 	case REQUEST_MAPS: return rights_own.maps(NULL, a->tid);
 	case REQUEST_FACT: return do_fact(b, q, why);
 	case REQUEST_EXE: return rights_own.exe(NULL, a->tid, out->text, sizeof(out->text));
+	case REQUEST_ENVIRONMENT: return q->body ? no_such_request(why) : rights_own.environment(NULL, a->tid, out->text);
 	case REQUEST_MAPPED:
 		return has_ranges(q, 1) ? grant_mapped(a->tid, a->ranges[0].addr, a->ranges[0].n, why) : no_such_request(why);
 	case REQUEST_FILE: return has_path(q) ? grant_file(a->tid, a->path, why) : no_such_request(why);
@@ -396,6 +410,7 @@ static bool passes(const struct ask *a)
 {
 	switch (a->kind) {
 	case REQUEST_EXE:
+	case REQUEST_ENVIRONMENT:
 	case REQUEST_MEMORY:
 	case REQUEST_FOOTPRINT:
 	case REQUEST_TELL:
@@ -404,6 +419,11 @@ static bool passes(const struct ask *a)
 	case REQUEST_PLACE: return a->tid == PLACE_MAP;
 	default: return true;
 	}
+}
+
+static bool has_text(const struct ask *a, const struct err *why)
+{
+	return why->code || a->kind == REQUEST_EXE || a->kind == REQUEST_ENVIRONMENT;
 }
 
 /*
@@ -436,7 +456,7 @@ static bool serve_locked(const struct broker *b)
 	int given = out.rc >= 0 && passes(&a) ? out.rc : -1;
 	if (why.code)
 		snprintf(out.text, sizeof(out.text), "%s", why.text);
-	int rc = handover_send(b->sock, &out, why.code || a.kind == REQUEST_EXE ? sizeof(out) : sizeof(out.rc), given, 0);
+	int rc = handover_send(b->sock, &out, has_text(&a, &why) ? sizeof(out) : sizeof(out.rc), given, 0);
 	if (given >= 0)
 		close(given);
 	if (q.fd >= 0)
@@ -620,6 +640,7 @@ static int become_collector(struct broker *b, struct err *err)
 		.maps = ask_maps,
 		.fact = ask_fact,
 		.exe = ask_exe,
+		.environment = ask_environment,
 		.mapped = ask_mapped,
 		.file = ask_file,
 		.memory = ask_memory,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dwarf/spawn: starts a process for one task (worker.h, fetch.h), connected by a socket, and ends it. */
-#ifndef ALYS_DWARF_SPAWN_H
-#define ALYS_DWARF_SPAWN_H
+/* sandbox/spawn: starts a process for one task, connected by a socket, and ends it. */
+#ifndef ALYS_SANDBOX_SPAWN_H
+#define ALYS_SANDBOX_SPAWN_H
 
 #include <sys/types.h>
 

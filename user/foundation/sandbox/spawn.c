@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dwarf/spawn: see spawn.h. */
-#include "dwarf/spawn.h"
+/* sandbox/spawn: see spawn.h. */
+#include "sandbox/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
