@@ -170,6 +170,7 @@ static void cut_stacks_say_why(void **state)
 		[STACK_END_LOST] = "inner|[lost]",
 		[STACK_END_NO_SLOT] = "inner|[no-slot]",
 		[STACK_END_NO_FRAME_POINTER] = "inner|[no-frame-pointer]",
+		[STACK_END_OLDER] = "inner|[before-the-recording]",
 	};
 	struct catalog *c = catalog_of(names, LEN(names));
 	(void)state;

@@ -38,6 +38,12 @@ struct stack_id stacks_entry(struct stacks *s, struct proc_id proc, const struct
 	return (struct stack_id){ put_unwalked(s, proc, &one) };
 }
 
+struct stack_id stacks_older(struct stacks *s, struct proc_id proc, const char *type)
+{
+	const struct stack none = { .end = STACK_END_OLDER, .type = type };
+	return (struct stack_id){ put_unwalked(s, proc, &none) };
+}
+
 /* A stack of an older epoch as it is now: the same one, unless something else has been mapped at its addresses. */
 static uint32_t again(struct stacks *s, struct proc_id proc, uint32_t id)
 {

@@ -40,6 +40,8 @@ bool stacks_want(struct stacks *s, const struct stack_of *of, uint64_t hash);
 void stacks_put(struct stacks *s, const struct stack_of *of, uint64_t hash, const struct stack *found);
 /* A stack that no event has: of the entry of a function whose calls are counted. 0: no memory. */
 struct stack_id stacks_entry(struct stacks *s, struct proc_id proc, const struct frame *entry);
+/* Of blocks of this type from before the recording. 0: no memory. */
+struct stack_id stacks_older(struct stacks *s, struct proc_id proc, const char *type);
 
 /* Starts discarding stacks: those that arrive again are noted in `recalled`. */
 void stacks_recall(struct stacks *s);

@@ -59,6 +59,8 @@ struct record_options {
 	uint32_t walk;               /* ALYS_WALK_* */
 	char labels[ATTRIBUTES_MAX]; /* of every process: see catalog/attributes.h */
 	char *words;                 /* the options as given, for `info` */
+	bool census;                 /* blocks that are older than the recording are in it, too */
+	bool freeze;                 /* the process is stopped for that, while its heap is copied */
 	bool live;                   /* its consumer reads results while it runs, not after its end */
 };
 

@@ -55,17 +55,18 @@ struct frame {
 };
 
 /* How a stack walk ended. On disk as numbers: append only. */
-#define STACK_END_LIST(X)                                                                 \
-	X(0, COMPLETE, "complete", "the walk reached the bottom of the stack")            \
-	X(1, UNKNOWN, "unknown", "the walk stopped without saying why")                   \
-	X(2, TRUNCATED, "truncated", "deeper than --backtrace-limit or the kernel's own") \
-	X(3, FAULT, "fault", "a stack page could not be read")                            \
-	X(4, NO_TABLE, "no-table", "code without unwind information")                     \
-	X(5, BAD_CFA, "bad-cfa", "the unwind information led out of the stack")           \
-	X(6, UNSUPPORTED, "unsupported", "an unwind rule that has no row")                \
-	X(7, LOST, "lost", "the stack's record did not fit into the ring buffer")         \
-	X(8, NO_SLOT, "no-slot", "more walks at once than there are walk slots")          \
-	X(9, NO_FRAME_POINTER, "no-frame-pointer", "frame pointers led no further (--walk kernel)")
+#define STACK_END_LIST(X)                                                                           \
+	X(0, COMPLETE, "complete", "the walk reached the bottom of the stack")                      \
+	X(1, UNKNOWN, "unknown", "the walk stopped without saying why")                             \
+	X(2, TRUNCATED, "truncated", "deeper than --backtrace-limit or the kernel's own")           \
+	X(3, FAULT, "fault", "a stack page could not be read")                                      \
+	X(4, NO_TABLE, "no-table", "code without unwind information")                               \
+	X(5, BAD_CFA, "bad-cfa", "the unwind information led out of the stack")                     \
+	X(6, UNSUPPORTED, "unsupported", "an unwind rule that has no row")                          \
+	X(7, LOST, "lost", "the stack's record did not fit into the ring buffer")                   \
+	X(8, NO_SLOT, "no-slot", "more walks at once than there are walk slots")                    \
+	X(9, NO_FRAME_POINTER, "no-frame-pointer", "frame pointers led no further (--walk kernel)") \
+	X(10, OLDER, "before-the-recording", "no call: blocks that a census found (record --census)")
 
 enum stack_end {
 #define X(n, id, name, help) STACK_END_##id = n,

@@ -49,7 +49,7 @@ enum event_flag {
 	EVENT_F_ATOMIC = 1,         /* pointer-free object of a collected heap (kind 0 of GC_malloc_kind) */
 	EVENT_F_GC = 2,             /* gc_no is valid */
 	EVENT_F_BY_GC = 4,          /* freed by the collector, not by a call; time_ns is the end of the collection */
-	EVENT_F_CARRIED = 8,        /* no call: a block that was live when the trace began, at time_ns; allocated at enter_ns */
+	EVENT_F_CARRIED = 8,        /* no call: a block that was there before the trace, live at time_ns; allocated at enter_ns */
 	EVENT_F_OUT_OF_MEMORY = 16, /* an exit: the process was killed by the OOM killer */
 	EVENT_F_STATUS = 32,        /* an exit: size is the wait status (wait(2)) */
 	EVENT_F_UNFOLLOWED = 32,    /* an allocation: how it ends is not recorded */

@@ -21,6 +21,8 @@ struct counting {
 	struct map rows;    /* what blocks of a row share -> index in out */
 	struct glibc_classes *out;
 	uint64_t low, high; /* of files' read-only data: most words are not even near */
+	glibc_block_fn fn;  /* NULL: nobody wants each block */
+	void *ctx;
 };
 
 static void bound(struct counting *c)
@@ -167,12 +169,18 @@ static int count(struct counting *c, const struct glibc_chunk *chunk, bool mappe
 	row->bytes += usable;
 	c->out->cnt++;
 	c->out->bytes += usable;
-	return 0;
+	return c->fn ? c->fn(c->ctx, chunk->addr + CHUNK_HEADER, usable, (size_t)(row - c->out->all)) : 0;
 }
 
 int glibc_classes_take(struct memory *m, const struct space *s, const struct glibc_heap *h, struct glibc_classes *out)
 {
-	struct counting c = { .space = s, .out = out };
+	return glibc_classes_each(m, s, h, NULL, NULL, out);
+}
+
+int glibc_classes_each(struct memory *m, const struct space *s, const struct glibc_heap *h, glibc_block_fn fn, void *ctx,
+		       struct glibc_classes *out)
+{
+	struct counting c = { .space = s, .out = out, .fn = fn, .ctx = ctx };
 	*out = (struct glibc_classes){ 0 };
 	int rc = note_all(&c, h);
 	rc = rc ?: name_all(&c, m);
@@ -185,6 +193,17 @@ int glibc_classes_take(struct memory *m, const struct space *s, const struct gli
 	if (rc)
 		glibc_classes_free(out);
 	return rc;
+}
+
+void glibc_class_text(const struct glibc_class *c, struct buf *out)
+{
+	if (c->name) {
+		buf_adds(out, c->name);
+		return;
+	}
+	buf_adds(out, c->mapped ? "(mmapped, " : "(");
+	glibc_size_text(c->size, out);
+	buf_adds(out, ")");
 }
 
 void glibc_classes_free(struct glibc_classes *c)

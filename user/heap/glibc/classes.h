@@ -29,6 +29,12 @@ struct glibc_classes {
 
 /* Reads what vtables say from the process; the heap may be older. -ENOMEM, -ESRCH, -EPERM. Then glibc_classes_free. */
 int glibc_classes_take(struct memory *m, const struct space *s, const struct glibc_heap *h, struct glibc_classes *out);
+/* The same, and each block goes to fn with the index of its class in out->all, whose sums are not complete yet. */
+typedef int (*glibc_block_fn)(void *ctx, uint64_t addr, uint64_t bytes, size_t class);
+int glibc_classes_each(struct memory *m, const struct space *s, const struct glibc_heap *h, glibc_block_fn fn, void *ctx,
+		       struct glibc_classes *out);
+/* "Shape", "(24 bytes)", "(mmapped, 128 to 256 KiB)". */
+void glibc_class_text(const struct glibc_class *c, struct buf *out);
 void glibc_classes_free(struct glibc_classes *c);
 
 #endif

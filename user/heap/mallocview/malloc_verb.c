@@ -142,11 +142,7 @@ static const char *known_text(enum class_known known)
 static char *name_of(const struct glibc_class *c)
 {
 	struct buf name = { 0 };
-	if (c->name)
-		return strdup(c->name);
-	buf_adds(&name, c->mapped ? "(mmapped, " : "(");
-	glibc_size_text(c->size, &name);
-	buf_adds(&name, ")");
+	glibc_class_text(c, &name);
 	char *copy = name.failed ? NULL : strdup(buf_str(&name));
 	buf_free(&name);
 	return copy;

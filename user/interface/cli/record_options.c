@@ -105,6 +105,10 @@ static const struct opt options[] = {
 	  "record which stacks touch pages first, instead of allocations: where resident memory comes from" },
 	{ "maps", 0, NULL, choose_subject, AT(subject), NULL, NULL,
 	  "record which stacks map and unmap address space, instead of allocations: mmap, munmap, mremap, brk" },
+	{ "census", 0, NULL, opt_flag, AT(census), NULL, NULL,
+	  "begin with the blocks that glibc's malloc has given out before: in use by size and C++ class, and freed when they "
+	  "are" },
+	{ "freeze", 0, NULL, opt_flag, AT(freeze), NULL, NULL, "with --census: stop the process while its heap is copied" },
 	{ "sample-at", 0, "WHERE", opt_choice, AT(sample_at), "auto|call|refill", NULL,
 	  "sample libgc at calls or where its free lists are filled" },
 	{ "max-overhead", 0, "PERCENT", opt_percent, AT(max_overhead), NULL, NULL,
@@ -191,6 +195,19 @@ static int check_noted(const struct record_options *r, struct err *err)
 		       "--sample-at, --return-probes and --alloc");
 }
 
+/* Of blocks that are left out, frees are not known either. */
+static int check_census(const struct record_options *r, struct err *err)
+{
+	if (!r->census)
+		return r->freeze ? err_set(err, EINVAL, "--freeze is for the heap that --census reads: add that") : 0;
+	if (r->command || r->pids_cnt != 1)
+		return err_set(err, EINVAL, "--census is about what one running process has already: give one -p PID");
+	if (!r->interval && r->subject == RECORD_ALLOCATIONS && !r->allocators && !r->min_size && !r->no_frees)
+		return 0;
+	return err_set(err, EINVAL,
+		       "--census needs every call: leave out --sample, --rss, --maps, --allocator, --min-size and --profile");
+}
+
 static int take_words(void *opts, int n, char **words, char **command, struct err *err)
 {
 	struct record_options *r = opts;
@@ -206,7 +223,7 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 			"--max-overhead is for samples: give --sample bytes:512k with it, or record every call without it");
 	if (r->calls && r->backtrace < BACKTRACE_NAME)
 		return err_set(err, EINVAL, "--calls needs the names of functions: leave out --backtrace none or addr");
-	int rc = check_rss(r, err) ?: check_maps(r, err) ?: check_noted(r, err);
+	int rc = check_census(r, err) ?: check_rss(r, err) ?: check_maps(r, err) ?: check_noted(r, err);
 	return rc ? rc : output_of_environment(r, err);
 }
 

@@ -67,6 +67,7 @@ static void add_meta(struct buf *out, const struct catalog *c)
 		{ "windows", "windows" },
 		{ "min_size", "min size" },
 		{ "dump", "heap" },
+		{ "census", "census" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *value = catalog_meta(c, rows[i].key);

@@ -10,16 +10,20 @@
 #include <unistd.h>
 
 #include "access/outfile.h"
+#include "base/exit_status.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "mallocview/mallocview.h"
 #include "sink/registry.h"
 #include "trace/trace.h"
+#include "verbs/older_blocks.h"
 #include "verbs/recording.h"
 
 struct recorded_file {
 	const struct record_options *o;
 	struct trace_writer *writer;
 	struct consumer out;
+	struct older_blocks older; /* with --census */
 	char trace_path[4096];
 	char output[4096];
 	bool converts; /* the trace is temporary, the output another format */
@@ -92,6 +96,8 @@ static int open_output(void *ctx, struct live *l, struct err *err)
 	}
 	r->out = trace_consumer(r->writer);
 	l->h.out = &r->out;
+	if (o->census)
+		older_blocks_begin(&r->older, l);
 	return 0;
 }
 
@@ -162,6 +168,7 @@ static int complete(void *ctx, const struct live *l, struct err *err)
 static void close_output(void *ctx)
 {
 	struct recorded_file *r = ctx;
+	older_blocks_free(&r->older);
 	if (!r->writer)
 		return;
 	trace_writer_close(r->writer, NULL);
@@ -171,6 +178,8 @@ static void close_output(void *ctx)
 int run_record(const struct record_options *o, struct err *err)
 {
 	struct recorded_file r = { .o = o };
+	if (o->census && mallocview_find(o->pids[0]) == -ENOENT)
+		return EXIT_NOTHING;
 	const struct recording_end end = { .ctx = &r, .open = open_output, .complete = complete, .close = close_output };
 	return recording_run(o, &end, err);
 }

@@ -320,6 +320,7 @@ static void add_subject(const struct catalog *c, struct buf *out)
 		{ "whole_ledger", "of all processes, since tracing began: " },
 		{ "of_process", "of process " },
 		{ "ended", "last profile of the process: " },
+		{ "census", "census: " },
 	};
 	catalog_ledger_text(c, out);
 	buf_u8(out, '\n');

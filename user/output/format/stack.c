@@ -99,8 +99,9 @@ int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct 
 	out->type = s ? s->type : NULL;
 	out->touches = format_subject(c) == FORMAT_PAGES;
 	if (!s || !s->n) {
-		bool lost = s ? s->end == STACK_END_LOST : id.n != 0;
-		struct sink_frame f = { .symbol = lost ? &early[STACK_END_LOST] : &none_symbol };
+		enum stack_end end = s ? s->end : id.n ? STACK_END_LOST : STACK_END_COMPLETE;
+		bool tells = end == STACK_END_LOST || end == STACK_END_OLDER;
+		struct sink_frame f = { .symbol = tells ? &early[end] : &none_symbol };
 		return add_frame(out, &f) ? 0 : -ENOMEM;
 	}
 	for (uint32_t i = 0; i < s->n; i++) {
