@@ -65,13 +65,13 @@ def test_in_use_at_the_end_is_exact(started, tmp_path, run):
 @pytest.mark.bpf
 @pytest.mark.beside
 def test_without_stopping_it(started, tmp_path):
-    """Chunks that malloc moves while they are read may count as in use: few, and what was odd is said."""
+    """Chunks that malloc moves while they are read may be taken for blocks, or blocks for free ones: few."""
     program = started.program("c_older").wait_ready()
     r = Recording(started, tmp_path / "t.alys", program)
     ends(program)
     r.end()
     caches, now = 2, blocks_now(program)
-    assert 0 <= r.in_use() - caches - now <= now / 1000, r.said
+    assert abs(r.in_use() - caches - now) <= now / 1000, r.said
 
 
 @pytest.mark.bpf

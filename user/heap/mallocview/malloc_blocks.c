@@ -91,41 +91,41 @@ static int put_all(struct handing *h, struct malloc_reading *r)
  * Free chunks that move from one list to another while they are read look like blocks in use. They hardly do so twice: if
  * anything was odd, a block counts that is in use in two readings.
  */
-static int read_blocks(const struct malloc_blocks_of *of, struct sink_out *out, struct err *err)
+static int read_blocks(const struct malloc_how *how, struct sink_out *out, struct err *err)
 {
 	struct malloc_reading r, again;
 	struct handing h = { .out = out };
-	int rc = malloc_reading_take(&r, of->tgid, of->freeze, NULL, NULL, err);
+	int rc = malloc_reading_take(&r, how, NULL, NULL, err);
 	if (rc)
 		return rc;
 	h.trailer.odd = r.heap.odd;
 	if (r.heap.odd) {
-		rc = malloc_reading_take(&again, of->tgid, of->freeze, NULL, NULL, err);
+		rc = malloc_reading_take(&again, how, NULL, NULL, err);
 		h.again = rc ? NULL : &again.heap;
 	}
 	h.trailer.read_ns = now_ns();
 	if (!rc && (rc = put_all(&h, &r)))
-		err_set(err, -rc, "process %u: its blocks cannot be handed over: %s", of->tgid, strerror(-rc));
+		err_set(err, -rc, "process %u: its blocks cannot be handed over: %s", how->tgid, strerror(-rc));
 	if (h.again)
 		malloc_reading_free(&again);
 	malloc_reading_free(&r);
 	return rc;
 }
 
-static int read_without_rights(const struct malloc_blocks_of *of, struct err *err)
+static int read_without_rights(const struct malloc_how *how, struct err *err)
 {
 	struct output dst = { .fd = STDOUT_FILENO };
 	struct sink_out out = output_sink(&dst);
 	struct reader reader = { 0 };
 	int status = EXIT_ERROR;
-	if (reader_split(&reader, of->tgid, of->freeze, &status, err))
+	if (reader_split(&reader, how->tgid, how->freeze, &status, err))
 		return status;
-	return output_finish(&dst, read_blocks(of, &out, err), err) ? EXIT_ERROR : EXIT_OK;
+	return output_finish(&dst, read_blocks(how, &out, err), err) ? EXIT_ERROR : EXIT_OK;
 }
 
 /* Inherited links would keep the recording's probes attached. */
-static void be_reader(int fd, const struct malloc_blocks_of *of, pid_t recording) __attribute__((noreturn));
-static void be_reader(int fd, const struct malloc_blocks_of *of, pid_t recording)
+static void be_reader(int fd, const struct malloc_how *how, pid_t recording) __attribute__((noreturn));
+static void be_reader(int fd, const struct malloc_how *how, pid_t recording)
 {
 	const struct rlimit most = { BYTES_MAX, BYTES_MAX };
 	struct err err = { 0 };
@@ -136,13 +136,13 @@ static void be_reader(int fd, const struct malloc_blocks_of *of, pid_t recording
 	close_range(STDERR_FILENO + 1, ~0u, 0);
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_FSIZE, &most);
-	int status = read_without_rights(of, &err);
+	int status = read_without_rights(how, &err);
 	if (status != EXIT_OK && *err.text)
 		log_err("%s", err.text);
 	_exit(status);
 }
 
-int malloc_blocks_begin(struct malloc_blocks *b, const struct malloc_blocks_of *of, struct err *err)
+int malloc_blocks_begin(struct malloc_blocks *b, const struct malloc_how *how, struct err *err)
 {
 	pid_t self = getpid();
 	*b = (struct malloc_blocks){ .fd = memfd_create("blocks", MFD_CLOEXEC) };
@@ -150,7 +150,7 @@ int malloc_blocks_begin(struct malloc_blocks *b, const struct malloc_blocks_of *
 		return err_set(err, errno, "memfd_create: %s", strerror(errno));
 	b->pid = fork();
 	if (!b->pid)
-		be_reader(b->fd, of, self);
+		be_reader(b->fd, how, self);
 	if (b->pid > 0)
 		return 0;
 	b->pid = 0;

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "mallocview/malloc_reading.h"
 
 struct malloc_block {
 	uint64_t addr;  /* what malloc returned */
@@ -34,13 +35,8 @@ struct malloc_blocks {
 	size_t map_sz;
 };
 
-struct malloc_blocks_of {
-	uint32_t tgid;
-	bool freeze; /* stop the process while its heap is copied */
-};
-
 /* 0 or -errno. Then malloc_blocks_free. */
-int malloc_blocks_begin(struct malloc_blocks *b, const struct malloc_blocks_of *of, struct err *err);
+int malloc_blocks_begin(struct malloc_blocks *b, const struct malloc_how *of, struct err *err);
 /* 1: it is read; 0: not yet; -errno: it cannot be, and the reading process has told why. */
 int malloc_blocks_poll(struct malloc_blocks *b);
 void malloc_blocks_free(struct malloc_blocks *b);

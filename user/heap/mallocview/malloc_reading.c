@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "glibc/malloc_proof.h"
 
-#define READINGS 6
 #define FREEZES 200        /* of which most last no longer than it takes to see that a thread is in malloc */
 #define PAUSE_NS 1000000ll /* in which it comes out of there */
 
@@ -43,31 +42,33 @@ static int read_once(struct malloc_reading *r, bool freeze, malloc_look_fn look,
 	return rc;
 }
 
-static int take(struct malloc_reading *r, bool freeze, malloc_look_fn look, void *ctx, struct err *err)
+static int take(struct malloc_reading *r, const struct malloc_how *how, malloc_look_fn look, void *ctx, struct err *err)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	for (int freezes = 0;; freezes++) {
-		int rc = read_once(r, freeze, look, ctx, err);
+		int rc = read_once(r, how->freeze, look, ctx, err);
 		bool again = rc == -EAGAIN || rc == -EILSEQ || (!rc && r->heap.odd);
 		if (!again)
 			return rc;
-		if (r->readings >= READINGS || freezes == FREEZES)
-			return rc == -EILSEQ ? damaged(freeze, err) : rc;
+		if (r->readings >= (rc ? MALLOC_READINGS : how->most) || freezes == FREEZES)
+			return rc == -EILSEQ ? damaged(how->freeze, err) : rc;
 		glibc_heap_free(&r->heap);
 		nanosleep(&pause, NULL);
 	}
 }
 
-int malloc_reading_take(struct malloc_reading *r, uint32_t tgid, bool freeze, malloc_look_fn look, void *ctx, struct err *err)
+int malloc_reading_take(struct malloc_reading *r, const struct malloc_how *how, malloc_look_fn look, void *ctx, struct err *err)
 {
 	*r = (struct malloc_reading){ 0 };
-	int rc = glibc_find(&r->process, tgid, err);
+	int rc = glibc_find(&r->process, how->tgid, err);
 	if (rc)
 		return rc;
 	rc = glibc_prove(&r->process, err);
-	rc = rc ?: take(r, freeze, look, ctx, err);
+	rc = rc ?: take(r, how, look, ctx, err);
 	if (rc)
 		malloc_reading_free(r);
+	else
+		*err = (struct err){ 0 }; /* of readings that came to nothing */
 	return rc;
 }
 

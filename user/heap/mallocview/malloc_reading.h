@@ -19,8 +19,16 @@ struct malloc_reading {
 /* Called while the reading is fresh, and the process still stopped if it is; 0 or -errno. */
 typedef int (*malloc_look_fn)(void *ctx, struct malloc_reading *r, const struct threads *t, struct err *err);
 
+#define MALLOC_READINGS 6
+
+struct malloc_how {
+	uint32_t tgid;
+	uint32_t most; /* readings until one fits together, up to MALLOC_READINGS; then the last one that led to its end */
+	bool freeze;   /* stop the process while its heap is copied */
+};
+
 /* look NULL: nothing more is wanted. 0, then malloc_reading_free; or -errno with one sentence. Nothing stays stopped. */
-int malloc_reading_take(struct malloc_reading *r, uint32_t tgid, bool freeze, malloc_look_fn look, void *ctx, struct err *err);
+int malloc_reading_take(struct malloc_reading *r, const struct malloc_how *how, malloc_look_fn look, void *ctx, struct err *err);
 void malloc_reading_free(struct malloc_reading *r);
 
 #endif

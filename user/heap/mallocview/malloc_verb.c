@@ -183,7 +183,7 @@ static int take_classes(struct taking *t, struct sink_out *out, struct err *err)
 {
 	struct malloc_reading *r = &t->reading;
 	struct glibc_classes c;
-	int rc = malloc_reading_take(r, t->o->report.pid, t->o->freeze, NULL, NULL, err);
+	int rc = malloc_reading_take(r, &(struct malloc_how){ t->o->report.pid, MALLOC_READINGS, t->o->freeze }, NULL, NULL, err);
 	if (rc)
 		return rc;
 	glibc_sums_take(&r->heap, ALL_ARENAS, NULL, &t->sums);
@@ -318,7 +318,8 @@ static int join_and_write(struct taking *t, struct malloc_rss *m, struct sink_ou
 static int take_rss(struct taking *t, struct sink_out *out, struct err *err)
 {
 	struct malloc_rss m = { 0 };
-	int rc = malloc_reading_take(&t->reading, t->o->report.pid, t->o->freeze, malloc_rss_look, &m, err);
+	int rc = malloc_reading_take(&t->reading, &(struct malloc_how){ t->o->report.pid, MALLOC_READINGS, t->o->freeze },
+				     malloc_rss_look, &m, err);
 	if (!rc) {
 		t->sums = m.sums;
 		describe_rss(t, &m);

@@ -132,10 +132,11 @@ static void write_some(struct older_blocks *o, size_t cnt)
 static void start(struct older_blocks *o)
 {
 	const struct record_options *options = o->live->h.o;
-	const struct malloc_blocks_of of = { options->pids[0], options->freeze };
+	/* More readings would only leave more time for changes: what two agree on counts. */
+	const struct malloc_how how = { options->pids[0], options->freeze ? MALLOC_READINGS : 1, options->freeze };
 	struct err err = { 0 };
-	o->proc = target_find(o->live->h.targets, of.tgid);
-	if (malloc_blocks_begin(&o->blocks, &of, &err))
+	o->proc = target_find(o->live->h.targets, how.tgid);
+	if (malloc_blocks_begin(&o->blocks, &how, &err))
 		give_up(o, err.text);
 	else
 		o->state = OLDER_READS;
