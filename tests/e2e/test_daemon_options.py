@@ -54,6 +54,17 @@ def test_config_that_is_no_list_of_options(place, kind):
     assert "--config" in said and str(path) in said and kind in said, said
 
 
+@pytest.mark.parametrize("line, said", [
+    ("bogus = 1", "unknown option --bogus"), ("sample = x", "--sample wants bytes:N"), ("listen", "--listen"),
+    ("alloc = pool_alloc(sizes=2)", "--alloc wants [FILE:]FUNCTION("),
+])
+def test_a_line_that_is_refused_is_named(place, line, said):
+    path = place / "alys-bpf.conf"
+    path.write_text(f"# first\nall\n{line}\nquiet\n")
+    told = refused("--config", path)
+    assert f"{path}:3: {said}" in told, told
+
+
 def test_config_that_is_not_there(place):
     assert "No such file" in refused("--config", place / "none")
 

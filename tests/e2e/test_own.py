@@ -2,17 +2,19 @@
 """Allocators that the user names: --alloc, --realloc and --free, instead of what they call or beside it."""
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 
 import pytest
 
-from conftest import PROGS, TIMEOUT, alys, assert_law, changed_text
+from conftest import ALYS, PROGS, ROOT, TIMEOUT, alys, assert_law, changed_text
 
 pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 POOL = ["--alloc", "pool_alloc(size=2)", "--alloc", "c_pool:pool_z*(count=2,size=3)", "--alloc", "pool_take(size=2,out=3)",
-        "--realloc", "pool_grow(ptr=2,size=3)", "--free", "pool_free(ptr=3)"]
+        "--realloc", "pool_grow(ptr=2,size=3)", "--realloc", "pool_regrow(ptr=2,count=3,size=4)", "--free", "pool_free(ptr=3)"]
 
 
 def record(started, trace, program, *words, options=()):
@@ -49,6 +51,36 @@ def test_a_pool_counts_exactly(started, tmp_path, how):
     assert ("site_chunk" in truth) == (how == "beside")
     assert rows(trace, "alloc") == allocated(truth)
     assert rows(trace, "live") == live(truth)
+
+
+def test_a_child_of_a_launched_command_has_them_too(tmp_path):
+    trace = tmp_path / "t.alys"
+    done = subprocess.run([ALYS, "-q", "--follow", "-o", trace, *POOL, "--", "sh", "-c", f"{PROGS}/c_pool; exit 0"], text=True,
+                          capture_output=True, timeout=TIMEOUT, env={**os.environ, "ALYS_NO_WAIT": "1"})
+    assert done.returncode == 0, done.stderr
+    assert_law(trace)
+    truth = json.loads(done.stdout)["sites"]
+    told = rows(trace, "alloc")
+    assert {name: told[name] for name in truth if name in told} == allocated(truth)
+
+
+def test_a_live_report_has_them(started):
+    target = started.program("c_pool").wait_ready()
+    report = subprocess.Popen([ALYS, "report", "-v", "-p", str(target.pid), *POOL, "--show", "alloc", "-f", "json"], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert any("recording" in line for line in report.stderr)
+    target.go()
+    truth = target.truths()[0]["sites"]
+    report.send_signal(signal.SIGINT)
+    told, said = report.communicate(timeout=TIMEOUT)
+    target.kill()
+    assert report.returncode == 0, said
+    assert {row["site"].split()[0].split("(")[0]: (row["count"], row["bytes"]) for row in json.loads(told)["rows"]} == allocated(truth)
+
+
+def test_a_trace_has_its_functions_already(tmp_path):
+    done = alys("report", "--alloc", "f(size=1)", ROOT / "tests/golden/v1.alys")
+    assert done.returncode == 2 and "--alloc, --realloc and --free are for -p PID without a trace" in done.stderr
 
 
 def test_samples_of_a_pool_stay_within_their_error(started, tmp_path):
@@ -137,7 +169,7 @@ def test_a_daemon_has_them_in_its_configuration(daemon, started, tmp_path):
     target.go()
     truth = target.truths()[0]["sites"]
     calls = allocated(truth)
-    asked = sum(calls[site][0] for site in ("site_alloc", "site_zalloc", "site_grow", "site_take"))
+    asked = sum(calls[site][0] for site in ("site_alloc", "site_zalloc", "site_grow", "site_regrow", "site_take"))
     d.until(lambda: d.top(target.pid).get(None) == asked)
     d.ctl("off")
     d.end()

@@ -55,8 +55,10 @@ EXPORTED void *pool_alloc(struct pool *o, size_t n)
 
 EXPORTED void *pool_zalloc(struct pool *o, size_t n, size_t size)
 {
-	void *p = pool_alloc(o, n * size);
-	return memset(p, 0, n * size);
+	size_t all;
+	if (__builtin_mul_overflow(n, size, &all))
+		return NULL;
+	return memset(pool_alloc(o, all), 0, all);
 }
 
 /* Blocks of a class are in a list; their sizes are the caller's business. */
@@ -78,6 +80,13 @@ EXPORTED void *pool_grow(struct pool *o, void *old, size_t n)
 	return p;
 }
 
+EXPORTED void *pool_regrow(struct pool *o, void *old, size_t n, size_t size)
+{
+	void *p = pool_grow(o, old, n * size);
+	NO_TAIL_CALL();
+	return p;
+}
+
 EXPORTED int pool_take(struct pool *o, size_t n, void **out)
 {
 	*out = pool_alloc(o, n);
@@ -88,6 +97,7 @@ EXPORTED int pool_take(struct pool *o, size_t n, void **out)
 SITE void *site_alloc(struct pool *o, size_t n) { return ALLOC(pool_alloc(o, n), n); }
 SITE void *site_zalloc(struct pool *o, size_t n, size_t size) { return ALLOC(pool_zalloc(o, n, size), n * size); }
 SITE void *site_grow(struct pool *o, void *old, size_t n) { return REALLOC(pool_grow(o, old, n), old, n); }
+SITE void *site_regrow(struct pool *o, void *old, size_t n, size_t size) { return REALLOC(pool_regrow(o, old, n, size), old, n * size); }
 SITE void site_free(struct pool *o, void *p, size_t n) { truth_free(__func__, p); pool_free(n, o, p); NO_TAIL_CALL(); }
 SITE void *site_malloc(size_t n) { return ALLOC(malloc(n), n); }
 SITE void site_plain_free(void *p) { FREE(free, p); }
@@ -104,7 +114,7 @@ static void fail(struct pool *o)
 	jmp_buf here;
 	o->failed = &here;
 	if (!setjmp(here))
-		pool_alloc(o, MOST);
+		pool_alloc(o, pool_zalloc(o, SIZE_MAX / 2, 4) ? 16 : MOST);
 }
 
 int main(int argc, char **argv)
@@ -116,7 +126,7 @@ int main(int argc, char **argv)
 		void *a = site_alloc(&pool, 40 + i % 100), *b = site_zalloc(&pool, 3, 8), *c = site_alloc(&pool, 64);
 		void *d = site_malloc(100), *e = site_take(&pool, 56);
 
-		c = site_grow(&pool, c, 128);
+		c = i % 4 ? site_grow(&pool, c, 128) : site_regrow(&pool, c, 8, 16);
 		if (i % 2)
 			site_free(&pool, a, 40 + i % 100);
 		if (i % 3)

@@ -162,14 +162,27 @@ static const struct opt options[] = {
 struct arguments {
 	char **list;
 	size_t list_cnt, list_cap;
+	unsigned *lines; /* of the configuration file, where each comes from, from 1; 0: from elsewhere */
+	size_t lines_cnt, lines_cap;
+	unsigned line; /* of those that are added next */
 };
 
 static int add_argument(struct arguments *a, const char *fmt, const char *text)
 {
-	char **place = VEC_PUSH(a, list);
+	unsigned *line = VEC_PUSH(a, lines);
+	char **place = line ? VEC_PUSH(a, list) : NULL;
 	if (!place)
 		return -ENOMEM;
+	*line = a->line;
 	return asprintf(place, fmt, text) < 0 ? -ENOMEM : 0;
+}
+
+static bool wants_value(const char *name)
+{
+	const struct opt *o = verb_daemon.opts;
+	while (o->name && strcmp(o->name, name))
+		o++;
+	return o->arg;
 }
 
 /* "name value" or "name = value"; # starts a comment. */
@@ -187,7 +200,8 @@ static int add_line(struct arguments *a, char *line)
 	if (*value == '=')
 		value += 1 + strspn(value + 1, " \t");
 	line[n] = 0;
-	int rc = add_argument(a, "--%s", line);
+	/* Without "=", the next line would be the value. */
+	int rc = add_argument(a, !*value && wants_value(line) ? "--%s=" : "--%s", line);
 	return rc || !*value ? rc : add_argument(a, "%s", value);
 }
 
@@ -197,9 +211,13 @@ static int add_lines(struct arguments *a, struct buf *text)
 	int rc = 0;
 	for (; !rc && line && (end = strchr(line, '\n')); line = end + 1) {
 		*end = 0;
+		a->line++;
 		rc = add_line(a, line);
 	}
-	return rc || !line ? rc : add_line(a, line);
+	a->line++;
+	rc = rc || !line ? rc : add_line(a, line);
+	a->line = 0;
+	return rc;
 }
 
 static int add_file(struct arguments *a, const char *path, struct err *err)
@@ -235,6 +253,16 @@ static int add_own(struct arguments *a, struct err *err)
 	return 0;
 }
 
+/* getopt's last word is the one that was refused. */
+static int parse(const struct arguments *a, const char *config, struct daemon_request *out, struct err *err)
+{
+	int rc = opts_parse(&verb_daemon, (int)a->list_cnt, a->list, out, err);
+	size_t last = optind > 0 ? (size_t)optind - 1 : 0;
+	if (rc && last < a->lines_cnt && a->lines[last])
+		err_wrap(err, "%s:%u", config, a->lines[last]);
+	return rc;
+}
+
 static const struct daemon_request defaults = { .daemon = DAEMON_DEFAULTS };
 
 /* The configuration file first, then the command line, which overrides it. Strings are kept until exit. */
@@ -247,9 +275,10 @@ static int parse_again(const char *config, struct daemon_request *out, struct er
 	if (!rc)
 		rc = add_own(&a, err);
 	if (!rc)
-		rc = opts_parse(&verb_daemon, (int)a.list_cnt, a.list, out, err);
+		rc = parse(&a, config, out, err);
 	log_set_level(level);
 	free(a.list);
+	free(a.lines);
 	return rc;
 }
 

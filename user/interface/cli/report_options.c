@@ -45,6 +45,7 @@ static const struct opt options[] = {
 	{ "max-overhead", 0, "PERCENT", opt_percent, AT(max_overhead), NULL, NULL,
 	  "-p, with --sample: probes may take at most this much of the process' CPU time; 0 is no limit (default 1)" },
 	PROFILE_OPTION(AT(no_frees), "-p: "),
+	OWN_OPTIONS(AT, "-p: "),
 	{ "heap", 0, NULL, opt_flag, AT(heap), NULL, NULL,
 	  "-p: where memory is, in malloc's or a collector's heap; with -d: whose blocks keep nearly empty pages of it" },
 	{ "gc", 0, NULL, opt_flag, AT(collections), NULL, NULL,
@@ -95,9 +96,11 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 			       "--every and --duration are for -p PID without a trace; for a part of a trace see --between");
 	if (r->input && (r->live || r->gc_wait))
 		return err_set(err, EINVAL, "--live and --gc-wait are for -p PID; for collections in a trace see --gc");
-	if (r->input && (r->interval || r->max_overhead > 0 || r->no_frees))
-		return err_set(err, EINVAL,
-			       "--sample, --max-overhead and --profile are for -p PID without a trace, which has its samples");
+	if (r->input && (r->interval || r->max_overhead > 0 || r->no_frees || *r->own.text))
+		return err_set(
+			err, EINVAL,
+			"--sample, --max-overhead, --profile, --alloc, --realloc and --free are for -p PID without a trace, "
+			"which has what was recorded");
 	if (r->max_overhead > 0 && !r->interval)
 		return err_set(err, EINVAL,
 			       "--max-overhead is for samples: give --sample bytes:512k with it, or see every call without it");

@@ -44,15 +44,16 @@ struct report_request {
 	struct name_options names;
 	double from, until; /* only this range in seconds; until 0 = all */
 	struct older_than older;
-	double every, duration; /* live: seconds between reports, and total */
-	bool heap;              /* live: statistics of its heap; with duration, also whose blocks keep nearly empty pages */
-	bool collections;       /* the garbage collector's collections, instead */
-	bool live;              /* wait for the next collection */
-	uint64_t interval;      /* live: bytes:N, 0 = every call */
-	double max_overhead;    /* live, sampled: percent of the process' CPU time for probes, 0 = any */
-	uint32_t no_frees;      /* live: --profile allocations */
-	double gc_wait;         /* live: report after the next collection, or after so many seconds; 0 = do not wait */
-	const char *html;       /* write an HTML page instead */
+	double every, duration;   /* live: seconds between reports, and total */
+	bool heap;                /* live: statistics of its heap; with duration, also whose blocks keep nearly empty pages */
+	bool collections;         /* the garbage collector's collections, instead */
+	bool live;                /* wait for the next collection */
+	uint64_t interval;        /* live: bytes:N, 0 = every call */
+	double max_overhead;      /* live, sampled: percent of the process' CPU time for probes, 0 = any */
+	uint32_t no_frees;        /* live: --profile allocations */
+	struct own_functions own; /* live */
+	double gc_wait;           /* live: report after the next collection, or after so many seconds; 0 = do not wait */
+	const char *html;         /* write an HTML page instead */
 	bool force;
 	char *words;
 };

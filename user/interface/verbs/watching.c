@@ -152,6 +152,7 @@ static int run(struct watching *w, struct err *err)
 	r.interval = w->o->interval;
 	r.max_overhead = w->o->max_overhead;
 	r.no_frees = w->o->no_frees;
+	r.own = w->o->own;
 	r.words = w->o->words;
 	r.live = true;
 	return recording_run(&r, &end, err);
