@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -37,6 +38,13 @@ class Recording:
         return sum(row["count"] for row in self.rows())
 
 
+def is_running(pid):
+    try:
+        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+
+
 def blocks_now(program):
     done = alys("census", "--freeze", "-f", "json", "-p", program.pid)
     return json.loads(done.stdout)["total"]["count"]
@@ -59,7 +67,7 @@ def test_in_use_at_the_end_is_exact(started, tmp_path, run):
     caches = 2
     assert r.in_use() - caches == blocks_now(program) >= live, r.said
     assert int(re.match(r"([\d,]+) blocks from before", r.said)[1].replace(",", "")) > 1000, r.said
-    assert "did not fit" not in r.said, r.said
+    assert "did not fit" not in r.said and re.search(r"; frozen for [\d.]+ ms$", r.said), r.said
 
 
 @pytest.mark.bpf
@@ -124,6 +132,43 @@ def test_recording_that_ends_too_soon(started, tmp_path):
     info = alys("info", tmp_path / "t.alys").stdout
     none = "blocks from before the recording are not in it: the recording ended before its heap was read" in tracer.text
     assert none == (re.search(r"^census +none: ", info, re.M) is not None) == ("carried over" not in info), (tracer.text, info)
+
+
+@pytest.mark.bpf
+@pytest.mark.beside
+def test_damaged_heap(started, tmp_path):
+    """The recording goes on without older blocks, and says why."""
+    program = started.program("c_malloc", "5", "1")
+    program.line()
+    program.proc.stdin.write(b"b")
+    program.proc.stdin.flush()
+    program.line()
+    r = Recording(started, tmp_path / "t.alys", program)
+    assert "which leads out of its arena" in r.tracer.text, r.tracer.text
+    r.end()
+    assert re.search(r"^census +none: its heap could not be read$", r.info, re.M) and "carried over" not in r.info, r.info
+
+
+@pytest.mark.bpf
+@pytest.mark.beside
+def test_program_that_ends_meanwhile(started, tmp_path):
+    program = started.program("c_older").wait_ready()
+    tracer = started.tracer("--census", "-p", program.pid, "-o", tmp_path / "t.alys").recording()
+    program.kill()
+    assert tracer.wait() == 0, tracer.text
+    known = "census: " in tracer.text and "carried over" in alys("info", tmp_path / "t.alys").stdout
+    assert known or "blocks from before the recording are not in it: " in tracer.text, tracer.text
+
+
+@pytest.mark.bpf
+@pytest.mark.beside
+def test_readers_end_with_the_recording(started, tmp_path):
+    program = started.program("c_older").wait_ready()
+    tracer = started.tracer("--census", "-p", program.pid, "-o", tmp_path / "t.alys").recording()
+    readers = Path(f"/proc/{tracer.proc.pid}/task/{tracer.proc.pid}/children").read_text().split()
+    tracer.kill()
+    wait_for(lambda: not any(is_running(pid) for pid in readers))
+    assert program.proc.poll() is None and ends(program) > 0
 
 
 def test_what_cannot_be_read_is_refused(started, tmp_path):

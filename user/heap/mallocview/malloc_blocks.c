@@ -27,7 +27,7 @@
 
 /* Stands at the end, behind the blocks and the names of classes, each with a zero byte. */
 struct trailer {
-	uint64_t blocks, classes, names_sz, read_ns, odd;
+	uint64_t blocks, classes, names_sz, read_ns, odd, frozen_ns;
 };
 
 /* --- the reading process ---------------------------------------------------------------------------- */
@@ -99,9 +99,11 @@ static int read_blocks(const struct malloc_how *how, struct sink_out *out, struc
 	if (rc)
 		return rc;
 	h.trailer.odd = r.heap.odd;
+	h.trailer.frozen_ns = r.frozen_ns;
 	if (r.heap.odd) {
 		rc = malloc_reading_take(&again, how, NULL, NULL, err);
 		h.again = rc ? NULL : &again.heap;
+		h.trailer.frozen_ns += rc ? 0 : again.frozen_ns;
 	}
 	h.trailer.read_ns = now_ns();
 	if (!rc && (rc = put_all(&h, &r)))
@@ -191,6 +193,7 @@ static int take(struct malloc_blocks *b)
 	b->classes_cnt = t.classes;
 	b->read_ns = t.read_ns;
 	b->odd = t.odd;
+	b->frozen_ns = t.frozen_ns;
 	for (size_t i = 0; i < b->all_cnt; i++) {
 		if (b->all[i].class >= t.classes)
 			return -EBADMSG;

@@ -28,8 +28,9 @@ struct malloc_blocks {
 	size_t all_cnt;
 	const char **classes; /* "Shape", "(24 bytes)" */
 	size_t classes_cnt;
-	uint64_t read_ns; /* CLOCK_MONOTONIC, when reading was over */
-	uint64_t odd;     /* things that do not fit together */
+	uint64_t read_ns;   /* CLOCK_MONOTONIC, when reading was over */
+	uint64_t odd;       /* things that do not fit together */
+	uint64_t frozen_ns; /* how long the process was stopped */
 	/* Its own: */
 	void *map;
 	size_t map_sz;

@@ -45,6 +45,8 @@ static void complete(struct older_blocks *o)
 	buf_adds(&said, " blocks from before the recording, ");
 	text_bytes(&said, (double)o->bytes);
 	buf_addf(&said, "; %" PRIu64 " others were recorded or freed while the heap was read", o->named_first);
+	if (o->blocks.frozen_ns)
+		buf_addf(&said, "; frozen for %.1f ms", (double)o->blocks.frozen_ns / 1e6);
 	if (o->blocks.odd)
 		buf_addf(&said, "; %" PRIu64 " things did not fit together, because the program ran meanwhile (--freeze)",
 			 o->blocks.odd);
