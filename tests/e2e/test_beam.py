@@ -20,7 +20,9 @@ ERL = shutil.which("erl")
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
     folder = tmp_path_factory.mktemp("erlang")
-    subprocess.run(["erlc", "-o", folder, ROOT / "tests/prog/erlang/words.erl"], check=True)
+    sources = ROOT / "tests/prog/erlang"
+    subprocess.run(["erlc", "-o", folder, sources / "words.erl", sources / "tally.erl"], check=True)
+    subprocess.run(["cc", "-shared", "-fPIC", "-g", "-O2", "-I/usr/lib/erlang/usr/include", "-o", folder / "tally.so", sources / "tally.c"], check=True)
     return folder
 
 
@@ -91,7 +93,7 @@ def test_in_step(started, vm, tmp_path, sample):
     assert inclusive["words:in_turn/1"] > 99
 
 
-@pytest.mark.parametrize("what,times", [("deep", 300000), ("large", 2000000), ("asleep", 300), ("httpd", 100), ("binaries", 2000),
+@pytest.mark.parametrize("what,times", [("deep", 300000), ("large", 2000000), ("asleep", 300), ("httpd", 100), ("binaries", 10000),
                                         ("upgrade", 100000)])
 def test_totals(started, vm, tmp_path, what, times):
     """
@@ -102,6 +104,23 @@ def test_totals(started, vm, tmp_path, what, times):
     truth = record(started, trace, vm(what, times, "+JPperf", "true"))
     assert words_in(trace) >= truth["reclaimed"] * 0.95
     assert truth["answer"] == times
+    assert_law(trace)
+
+
+def test_functions_in_c(started, vm, tmp_path):
+    """What they get from malloc counts by their own stacks, and the terms that they build as words of their callers."""
+    trace, times = tmp_path / "t.alys", 100000
+    program = vm("nif", times, "+JPperf", "true")
+    tracer = started.tracer("-p", program.pid, "-o", trace).recording()
+    truth = program.go().truths()[0]
+    tracer.stop()
+    assert truth["answer"] == times
+    rows = {row["function"]: row for row in table(trace, "--show", "alloc")}
+    assert (rows["keep_one"]["count"], rows["keep_one"]["bytes"]) == (times, times * 48)
+    assert rows["tally:run/1"]["bytes"] > times * 20 * WORD * 0.95
+    # The library is loaded by the first call, and its unwind rows are known soon after.
+    callers = {row["function"]: row["count"] for row in table(trace, "--show", "alloc", "--callers", "keep_one")}
+    assert callers["make"] > 0.5 * times and set(callers) <= {"make", "[unknown]"}
     assert_law(trace)
 
 

@@ -26,6 +26,7 @@ run(httpd, N) -> httpd(N);
 run(kept, N) -> in_process(fun() -> kept(lists:seq(1, 100000), N) end);
 run(binaries, N) -> binaries(N);
 run(upgrade, N) -> upgrade(N);
+run(nif, N) -> in_process(fun() -> S = tally:run(N), erlang:garbage_collect(), S end);
 run(large, N) -> in_process(fun() -> S = length(lists:seq(1, N)), erlang:garbage_collect(), S end).
 
 in_process(Fun) ->
