@@ -24,6 +24,7 @@
 #define BYTES_MAX (256u << 20) /* eleven million blocks */
 #define NAME_MAX_SZ 4096
 #define CLASSES_MAX (1u << 18)
+#define READINGS_AGREE 4
 
 /* Stands at the end, behind the blocks and the names of classes, each with a zero byte. */
 struct trailer {
@@ -34,17 +35,16 @@ struct trailer {
 
 struct handing {
 	struct sink_out *out;
-	const struct glibc_heap *again; /* a second reading; NULL: there is none */
 	struct trailer trailer;
 };
 
-static bool is_used(const struct glibc_heap *h, uint64_t addr)
+static bool is_used(const struct glibc_heap *h, uint64_t chunk)
 {
-	const struct glibc_chunk *c = glibc_chunk_at(h, addr - CHUNK_HEADER);
+	const struct glibc_chunk *c = glibc_chunk_at(h, chunk);
 	if (c)
 		return c->state == CHUNK_USED;
 	for (size_t i = 0; i < h->mapped_cnt; i++) {
-		if (h->mapped[i].chunk.addr == addr - CHUNK_HEADER)
+		if (h->mapped[i].chunk.addr == chunk)
 			return true;
 	}
 	return false;
@@ -54,8 +54,6 @@ static int put_block(void *ctx, uint64_t addr, uint64_t bytes, size_t class)
 {
 	struct handing *h = ctx;
 	const struct malloc_block b = { addr, bytes, class };
-	if (h->again && !is_used(h->again, addr))
-		return 0;
 	h->trailer.blocks++;
 	return h->out->write(h->out->ctx, &b, sizeof(b));
 }
@@ -87,29 +85,51 @@ static int put_all(struct handing *h, struct malloc_reading *r)
 	return rc;
 }
 
+static void keep_common(struct glibc_heap *h, const struct glibc_heap *again)
+{
+	for (size_t i = 0; i < h->chunks_cnt; i++) {
+		struct glibc_chunk *c = &h->chunks[i];
+		if (c->state == CHUNK_USED && !is_used(again, c->addr))
+			c->state = CHUNK_FREE;
+	}
+	for (size_t i = 0; i < h->mapped_cnt; i++) {
+		struct glibc_chunk *c = &h->mapped[i].chunk;
+		if (!is_used(again, c->addr))
+			c->state = CHUNK_FREE;
+	}
+}
+
 /*
- * Free chunks that move from one list to another while they are read look like blocks in use. They hardly do so twice: if
- * anything was odd, a block counts that is in use in two readings.
+ * Free chunks that move from one list to another while they are read look like blocks in use, and so do all in a thread's cache
+ * that changed just then. Unless the process stands still, a block counts that is in use in several readings.
  */
+static int read_again(struct malloc_reading *r, const struct malloc_how *how, struct err *err)
+{
+	int rc = 0;
+	for (int i = 1; i < READINGS_AGREE && !how->freeze && !rc; i++) {
+		struct malloc_reading again;
+		rc = malloc_reading_take(&again, how, NULL, NULL, err);
+		if (rc)
+			break;
+		keep_common(&r->heap, &again.heap);
+		malloc_reading_free(&again);
+	}
+	return rc;
+}
+
 static int read_blocks(const struct malloc_how *how, struct sink_out *out, struct err *err)
 {
-	struct malloc_reading r, again;
+	struct malloc_reading r;
 	struct handing h = { .out = out };
 	int rc = malloc_reading_take(&r, how, NULL, NULL, err);
 	if (rc)
 		return rc;
+	rc = read_again(&r, how, err);
 	h.trailer.odd = r.heap.odd;
 	h.trailer.frozen_ns = r.frozen_ns;
-	if (r.heap.odd) {
-		rc = malloc_reading_take(&again, how, NULL, NULL, err);
-		h.again = rc ? NULL : &again.heap;
-		h.trailer.frozen_ns += rc ? 0 : again.frozen_ns;
-	}
 	h.trailer.read_ns = now_ns();
 	if (!rc && (rc = put_all(&h, &r)))
 		err_set(err, -rc, "process %u: its blocks cannot be handed over: %s", how->tgid, strerror(-rc));
-	if (h.again)
-		malloc_reading_free(&again);
 	malloc_reading_free(&r);
 	return rc;
 }

@@ -134,7 +134,7 @@ static void write_some(struct older_blocks *o, size_t cnt)
 static void start(struct older_blocks *o)
 {
 	const struct record_options *options = o->live->h.o;
-	/* More readings would only leave more time for changes: what two agree on counts. */
+	/* What does not fit together counts for nothing, since several readings must agree. */
 	const struct malloc_how how = { options->pids[0], options->freeze ? MALLOC_READINGS : 1, options->freeze };
 	struct err err = { 0 };
 	o->proc = target_find(o->live->h.targets, how.tgid);
