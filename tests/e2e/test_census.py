@@ -20,6 +20,8 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root: may not rea
 
 HEAPREAD = BUILD / "tests" / "heapread"
 NOTHING = 3
+# Dropped objects whose address still lies on a stack: a conservative collector keeps them.
+A_FEW = 8
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -135,7 +137,7 @@ def test_census_by_type_is_what_the_program_counts(started, variant):
         assert rows["Foo"]["known"] == "compiler"
         assert answer["collection"] == truth["collection"] and not answer["upper_bound"]
         assert sum(row["bytes"] for row in rows.values()) == answer["total"]["bytes"]
-        assert 3000 // (i + 1) <= truth["Foo"] <= 3000
+        assert 3000 // (i + 1) <= truth["Foo"] <= 3000 + A_FEW
         if i == 0:
             program.go()
 
