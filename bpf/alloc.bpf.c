@@ -14,6 +14,7 @@
 #include "stats.bpf.h"
 #include "filter.bpf.h"
 #include "emit.bpf.h"
+#include "gap.bpf.h"
 #include "sample.bpf.h"
 #include "stack.bpf.h"
 #include "predict.bpf.h"

@@ -175,6 +175,10 @@ struct alys_gc_site {
 
 #define ALYS_SHAPE_HEAPFUL 9 /* f(process): an Erlang process collects its heap, or ends */
 
+/* The table of -ln(m) for m in [1/2, 1], in 2^-32 (gap.bpf.h). */
+#define ALYS_NEG_LN_CNT 1025
+#define ALYS_NEG_LN_Q32(i) ((__u32)llround(-log(0.5 + (i) / 2048.0) * 4294967296.0))
+
 /* Bytes counted for one refill when sampling, whatever its size: libgc's HBLKSIZE, the maximum. */
 #define ALYS_REFILL_SPAN 4096
 

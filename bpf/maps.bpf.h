@@ -7,6 +7,7 @@
 
 /* Set by the loader before load; the verifier drops the code that a switch turns off. */
 const volatile struct alys_config config __weak = {};
+const volatile __u32 neg_ln_q32[ALYS_NEG_LN_CNT] __weak = {}; /* ALYS_NEG_LN_Q32, filled by the loader */
 
 /* Set by the loader after all probes are attached: attaching is not part of the recording. */
 int recording __weak = 0;

@@ -1,31 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which allocations become events. A Poisson process of one point per config.interval bytes runs over
- * the bytes allocated; a block is sampled when a point falls into it. Gaps between points are
- * exponential; BPF has no logarithm, so -ln(u) = k ln 2 - ln(m) for u = m 2^-k, m in [1/2, 1),
- * with a table for the second part.
+ * Which allocations become events. A Poisson process of one point per config.interval bytes runs over the bytes
+ * allocated; a block is sampled when a point falls into it. Gaps between points are exponential.
  */
 #ifndef ALYS_SAMPLE_BPF_H
 #define ALYS_SAMPLE_BPF_H
-
-#define LN2_Q16 45426 /* ln 2 * 2^16 */
-
-/* -ln(1/2 + (i + 1/2) / 2048) * 2^16, filled by the loader. */
-const volatile __u32 neg_ln_q16[1024] __weak = {};
-
-static __always_inline __u64 next_gap(__u64 mean)
-{
-	__u32 r = bpf_get_prandom_u32();
-	/* k = leading zeros of 22 random bits; the chance of all being zero, 2^-22, cuts the tail. */
-	__u32 k = 0, bits = r >> 10;
-	for (int i = 0; i < 22; i++) {
-		if (bits & (1u << i))
-			break;
-		k++;
-	}
-	__u64 ln = (__u64)k * LN2_Q16 + neg_ln_q16[r & 1023];
-	return (mean * ln) >> 16;
-}
 
 /* A gap drawn for another rate is drawn again; since it is memoryless, it need not be scaled. */
 static __always_inline void follow_rate(struct countdown *c)

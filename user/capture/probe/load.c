@@ -65,8 +65,8 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.rss_batch = counter_batch(),
 	};
 	p->skel->bss->interval = cfg->interval;
-	for (int i = 0; i < 1024; i++)
-		p->skel->rodata->neg_ln_q16[i] = (uint32_t)lround(-log(0.5 + (i + 0.5) / 2048) * 65536);
+	for (int i = 0; i < ALYS_NEG_LN_CNT; i++)
+		p->skel->rodata->neg_ln_q32[i] = ALYS_NEG_LN_Q32(i);
 }
 
 /*
