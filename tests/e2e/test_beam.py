@@ -2,6 +2,7 @@
 """Heaps of Erlang processes: totals equal what the VM counts itself, functions by their names, and the VM is never harmed."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -193,6 +194,14 @@ def test_sampled(started, vm, tmp_path, windows):
         share = 100 * words / sum(WORDS.values())
         assert abs(rows[name]["percent"] - share) < 4 * rows[name]["percent_error"], rows
         assert rows[name]["percent_error"] < 30
+
+
+def test_what_no_window_met(started, vm, tmp_path):
+    """Where only heaps are recorded their own counter says what is missing: CPU time stands for nothing, and is not told."""
+    program = vm("chance", 10000000, "+JPperf", "true")
+    record(started, tmp_path / "t.alys", program, "--sample", "bytes:4k", "--max-overhead", "0.001")
+    told = next(line for line in alys("info", tmp_path / "t.alys").stdout.splitlines() if line.startswith("not sampled"))
+    assert re.fullmatch(r"not sampled +\d+ bytes of processes that no window met; more of --max-overhead, or of time, meets more", told)
 
 
 def test_beside_malloc(started, vm, tmp_path):

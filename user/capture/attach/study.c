@@ -61,6 +61,11 @@ void study_free(struct study *s)
 	free(s);
 }
 
+bool study_wants_counted(const struct study *s)
+{
+	return s->families && !(s->families & ~(1u << ALLOC_LIBGC | 1u << ALLOC_BEAM));
+}
+
 int study_families(const char *names, uint32_t *out, struct err *err)
 {
 	*out = 0;

@@ -392,6 +392,7 @@ static int open_windows(struct live *l, struct err *err)
 	const struct windows_config c = { .percent = record_overhead(l->h.o),
 					  .h = &l->h,
 					  .attach = l->attach,
+					  .own_counters = study_wants_counted(l->study),
 					  .rate = &l->rate,
 					  .read_ns = &l->read_ns,
 					  .live = l->h.o->live,

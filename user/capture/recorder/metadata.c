@@ -157,7 +157,7 @@ static void metadata_missed(struct live *l)
 	if (bytes > 0)
 		snprintf(of_bytes, sizeof(of_bytes), "%.0f bytes", bytes);
 	if ((bytes > 0 || cpu_s > 0) && !attach_sample_gap(l->attach))
-		meta(l, "sample_gap", "%s%s%s of processes that no window met; more of --max-overhead, or of time, meets more",
+		meta(l, "window_gap", "%s%s%s of processes that no window met; more of --max-overhead, or of time, meets more",
 		     of_cpu, of_cpu[0] && of_bytes[0] ? " and " : "", of_bytes);
 }
 

@@ -445,10 +445,17 @@ static void update_gap(struct windows *w, uint64_t now)
 	w->state = WINDOW;
 }
 
-/* CPU time counts for processes only that have met a probe. */
-static bool is_probed(const struct counting *c)
+/* CPU time counts for processes only that have met a probe, and not if their own counters are all that samples stand for. */
+static bool is_probed(const struct windows *w, const struct counting *c)
 {
-	return !c->gauge.by_cpu || c->cost > 0;
+	return !c->gauge.by_cpu || (c->cost > 0 && !(w->c.own_counters && counting_of(w, c->proc, false)));
+}
+
+/* By its CPU time a program seems to do nothing in windows where probes take all of it: its own counter knows better. */
+static bool was_met(const struct windows *w, const struct counting *c)
+{
+	const struct counting *own = counting_of(w, c->proc, false);
+	return own && own->ratio.met && !(ratio_missed(&own->ratio, own->all) > 0);
 }
 
 /* Reports what the window stands for in one process, by the process' own count. */
@@ -466,7 +473,7 @@ static void report_window_of(struct windows *w, struct counting *c, bool stay)
 	if (c->opened.known && c->closed.known && (met >= 0 || c->gauge.by_cpu)) {
 		e.size = (uint64_t)(int64_t)ratio_window(&c->ratio, met, w->current.weight);
 		e.enter_ns = w->c.live ? (uint64_t)ratio_unseen(&c->ratio, c->all) : 0;
-		e.interval = w->c.live && is_probed(c) ? (uint64_t)(WINDOW_UNMET_ONE * ratio_unmet(&c->ratio, c->all)) : 0;
+		e.interval = w->c.live && is_probed(w, c) ? (uint64_t)(WINDOW_UNMET_ONE * ratio_unmet(&c->ratio, c->all)) : 0;
 		e.addr = (uint64_t)(PRICE_UNSURE * (c->closed.cost - c->opened.cost) * w->current.weight);
 		w->c.event(w->c.ctx, &e);
 	}
@@ -630,7 +637,7 @@ double windows_missed(const struct windows *w, bool by_cpu)
 	double sum = 0;
 	for (size_t i = 0; i < w->procs_cnt; i++) {
 		const struct counting *c = &w->procs[i];
-		if (c->gauge.by_cpu == by_cpu && is_probed(c))
+		if (c->gauge.by_cpu == by_cpu && is_probed(w, c) && !was_met(w, c))
 			sum += ratio_missed(&c->ratio, c->all);
 	}
 	return sum;
@@ -648,7 +655,7 @@ void windows_factors(const struct windows *w, bool by_cpu, struct buf *factors, 
 		if (c->gauge.by_cpu != by_cpu)
 			continue;
 		add_number(factors, c->proc, ratio_factor(&c->ratio, c->all));
-		if (is_probed(c) && ratio_unmet(&c->ratio, c->all) > 0)
+		if (is_probed(w, c) && ratio_unmet(&c->ratio, c->all) > 0)
 			add_number(unmet, c->proc, ratio_unmet(&c->ratio, c->all));
 	}
 }

@@ -21,6 +21,7 @@ struct windows_config {
 	const struct attach *attach;
 	const struct rate *rate;
 	const uint64_t *read_ns; /* everything sent before this time has been read */
+	bool own_counters;       /* only allocators are recorded that may count bytes themselves */
 	bool live;               /* the consumer reads while it runs: windows carry the count so far */
 	void *ctx;
 	void (*event)(void *ctx, const struct event *e); /* for a window */

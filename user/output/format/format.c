@@ -351,6 +351,15 @@ static void add_limits(const struct sink_input *in, struct buf *out)
 		buf_addf(out, "at most %" PRIu64 " stacks are told apart, all others are in [no stack]\n", most);
 }
 
+static void add_gap(const struct catalog *c, struct buf *out)
+{
+	struct buf gap = { 0 };
+	format_gap(c, &gap);
+	if (gap.len)
+		buf_addf(out, "not sampled: %s\n", buf_str(&gap));
+	buf_free(&gap);
+}
+
 void format_notes(const struct sink_input *in, struct buf *out)
 {
 	add_subject(in->catalog, out);
@@ -368,11 +377,7 @@ void format_notes(const struct sink_input *in, struct buf *out)
 	if (at && !strcmp(at, "refill"))
 		buf_adds(out, "libgc was sampled where its free lists are filled: a stack is that of the allocation that "
 			      "found one empty, small sizes are those of blocks, GC_free is not recorded\n");
-	if (!catalog_meta(in->catalog, "sample_gap"))
-		return;
-	buf_adds(out, "not sampled: ");
-	format_gap(in->catalog, out);
-	buf_u8(out, '\n');
+	add_gap(in->catalog, out);
 }
 
 bool format_unsampled(const struct catalog *c, struct unsampled *out)
@@ -389,6 +394,9 @@ bool format_unsampled(const struct catalog *c, struct unsampled *out)
 void format_gap(const struct catalog *c, struct buf *out)
 {
 	struct unsampled u;
+	const char *missed = catalog_meta(c, "window_gap");
+	if (missed)
+		text_clean(out, missed, SIZE_MAX);
 	if (!format_unsampled(c, &u))
 		return;
 	text_clean(out, catalog_meta(c, "sample_gap"), SIZE_MAX);

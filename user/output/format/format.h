@@ -75,7 +75,7 @@ struct unsampled {
 };
 /* False: none. */
 bool format_unsampled(const struct catalog *c, struct unsampled *out);
-/* The same as text, without newline, or nothing. */
+/* The same as text, and what no window met, without newline, or nothing. */
 void format_gap(const struct catalog *c, struct buf *out);
 /*
  * If no block of the heap was sampled: bytes that it is below with 95 % confidence (unsampled_below in model.h);
