@@ -120,15 +120,18 @@ static void note_refills(struct attach *a, const char *path, const struct site_l
 }
 
 /* Others that are refused are seen at another place, or are nobody's loss. */
-static void note_unseen_heaps(const char *path, const struct site_list *list)
+static void note_unseen_heaps(const struct attach *a, const char *path, const struct site_list *list)
 {
+	const char *malloc_is = a->h->o->allocators ? "without --allocator, calls of malloc are recorded"
+						    : "its calls of malloc are recorded";
 	struct buf why = { 0 };
 	for (size_t i = 0; i < list->sites_cnt && !why.len; i++) {
 		const struct site *s = &list->sites[i];
 		if (s->family != ALLOC_BEAM || s->state != SITE_REFUSED)
 			continue;
 		entry_reason_text(&s->why, &why);
-		log_warn("%s: heaps of Erlang processes are not recorded: %s", path, buf_str(&why));
+		log_warn("%s: heaps of Erlang processes are not recorded: %s; %s, and mappings with --maps", path, buf_str(&why),
+			 malloc_is);
 	}
 	buf_free(&why);
 }
@@ -473,7 +476,7 @@ void attach_found(struct attach *a, struct findings *found)
 	if (!f || !f->pending)
 		return;
 	take_findings(a, f, found);
-	note_unseen_heaps(path_of(a, f), &f->list);
+	note_unseen_heaps(a, path_of(a, f), &f->list);
 	if (f->waiting_cnt)
 		serve_waiting(a, f, true, begin_file);
 }

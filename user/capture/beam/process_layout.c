@@ -101,7 +101,7 @@ bool beam_layout_in(const uint8_t *code, size_t n, struct alys_beam *out)
 
 bool beam_layout_find(const struct funcs *f, struct alys_beam *out)
 {
-	const struct func *fn = funcs_named(f, "erts_process_gc_info");
+	const struct func *fn = funcs_named(f, BEAM_LAYOUT_FUNCTION);
 	size_t n = fn ? (size_t)(funcs_end(f, fn->vaddr, CODE_MAX) - fn->vaddr) : 0;
 	if (fn && fn->size && fn->size < n)
 		n = (size_t)fn->size;

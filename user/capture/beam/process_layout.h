@@ -20,6 +20,8 @@
 
 struct funcs;
 
+#define BEAM_LAYOUT_FUNCTION "erts_process_gc_info"
+
 bool beam_layout_find(const struct funcs *f, struct alys_beam *out);
 /* The same for the function's bytes. */
 bool beam_layout_in(const uint8_t *code, size_t n, struct alys_beam *out);

@@ -339,19 +339,29 @@ static void find_text(struct plan *p)
 }
 
 /* Without the layout of its processes nothing can be read; without JIT, stacks would name nothing. */
+static enum entry_choice beam_choice(struct plan *p)
+{
+	if (!funcs_named(&p->funcs, "beamasm_init"))
+		return ENTRY_NO_JIT;
+	if (!funcs_named(&p->funcs, BEAM_LAYOUT_FUNCTION))
+		return ENTRY_NO_GC_INFO;
+	return beam_layout_find(&p->funcs, &p->list->beam) ? ENTRY_UNKNOWN : ENTRY_NO_LAYOUT;
+}
+
 static int find_beam(struct plan *p)
 {
 	struct site_list *l = p->list;
-	bool jit = funcs_named(&p->funcs, "beamasm_init") != NULL, known = false;
+	bool known = false;
 	for (size_t i = 0; i < l->sites_cnt; i++) {
 		struct site *s = &l->sites[i];
 		if (s->row->family != ALLOC_BEAM)
 			continue;
-		known = known || (jit && beam_layout_find(&p->funcs, &l->beam));
+		enum entry_choice choice = known ? ENTRY_UNKNOWN : beam_choice(p);
+		known = choice == ENTRY_UNKNOWN;
 		if (known)
 			continue;
 		s->state = SITE_REFUSED;
-		s->why = (struct entry_reason){ .choice = jit ? ENTRY_NO_LAYOUT : ENTRY_NO_JIT };
+		s->why = (struct entry_reason){ .choice = choice };
 	}
 	if (known) {
 		l->counter = beam_reclaimed_find(&p->funcs);

@@ -24,8 +24,13 @@ static const char *const choices[ENTRY_CHOICES] = {
 	[ENTRY_NOTE_SEMAPHORE] = "its semaphore is not in the file's data",
 	[ENTRY_NOTE_ARGS] = "its note does not name the block and its size, or only the block of a free",
 	[ENTRY_NOTE_PLACES] = "an argument is neither a constant, nor in a general register, nor in memory at one plus an offset",
-	[ENTRY_NO_LAYOUT] = "the layout of its processes was not found in erts_process_gc_info",
-	[ENTRY_NO_JIT] = "this Erlang VM has no JIT (flavor emu), so stacks of Erlang functions cannot be named",
+	[ENTRY_NO_LAYOUT] =
+		"the layout of struct Process was not found in the code of erts_process_gc_info, as it is in OTP 25 and 27",
+	[ENTRY_NO_GC_INFO] =
+		"the file names no function erts_process_gc_info, whose code shows the layout of struct Process: use a VM "
+		"that is not stripped of its dynamic symbols",
+	[ENTRY_NO_JIT] =
+		"this Erlang VM has no JIT (flavor emu), so stacks of Erlang functions cannot be named: use the flavor jit",
 };
 
 static const char *const stops[STOPS] = {

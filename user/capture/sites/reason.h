@@ -30,6 +30,7 @@ enum entry_choice {
 	ENTRY_NOTE_ARGS,   /* too few, or malformed */
 	ENTRY_NOTE_PLACES, /* in a form that is not read */
 	ENTRY_NO_LAYOUT,   /* of an Erlang VM: where processes keep the bounds of their heaps is not known */
+	ENTRY_NO_GC_INFO,  /* likewise, and there is no code that would tell */
 	ENTRY_NO_JIT,      /* of an Erlang VM that interprets its code */
 	ENTRY_CHOICES,
 };
