@@ -9,7 +9,7 @@
 
 #define LN2_Q32 2977044472ull /* ln 2 * 2^32 */
 
-/* mean: below 2^40. */
+/* mean: at most 2^40. */
 static __always_inline __u64 next_gap(__u64 mean)
 {
 	__u32 r = bpf_get_prandom_u32(), i = r & (ALYS_NEG_LN_CNT - 2);

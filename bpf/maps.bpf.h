@@ -326,7 +326,10 @@ struct {
 	__type(value, struct countdown);
 } countdowns SEC(".maps") __weak;
 
-/* Hashes of stacks that the loader has. Direct-mapped: a collision only sends a stack again. */
+/* Changed by the loader when it discards stacks. */
+__u64 seen_generation __weak = 0;
+
+/* Hash ^ generation of stacks that the loader has. Direct-mapped: a collision only sends a stack again. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, ALYS_SEEN_SLOTS);

@@ -66,12 +66,16 @@ static __always_inline void miss_send(__u64 addr)
 	emit_proc(ALYS_EV_MISS, addr);
 }
 
-/* Sends the stack unless it was sent lately. If the ring is full, `seen` is not changed, so it is sent the next time. */
+/*
+ * Sends the stack unless it was sent lately. If the ring is full, `seen` is not changed, so it is sent the next time. The
+ * generation is read first: the loader may discard what was sent while this task waits for a processor.
+ */
 static __always_inline void stack_send(struct walk_slot *w)
 {
 	__u32 i = w->rec.hash & (ALYS_SEEN_SLOTS - 1);
 	__u64 *known = bpf_map_lookup_elem(&seen, &i);
-	if (!known || *known == w->rec.hash)
+	__u64 mark = w->rec.hash ^ *(volatile __u64 *)&seen_generation;
+	if (!known || *known == mark)
 		return;
 	head_fill(&w->rec.h, ALYS_EV_STACK);
 	__u64 n = w->rec.n;
@@ -81,7 +85,7 @@ static __always_inline void stack_send(struct walk_slot *w)
 	if (bpf_ringbuf_output(&events, w, size, wake_flag(0)))
 		count(ALYS_ST_LOST_STACK);
 	else
-		*known = w->rec.hash;
+		*known = mark;
 }
 
 /* Ends a walk: sends the stack if it is new, and returns its hash. */

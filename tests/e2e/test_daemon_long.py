@@ -80,27 +80,40 @@ def recorded(server, pid):
     return sum(n for name, n in metrics(server).items() if name.startswith(f'alys_target_recorded_total{{pid="{pid}"'))
 
 
+def crowd(started, server):
+    """So many processes that their end makes the daemon forget stacks."""
+    others = [started.program("c_rare").wait_ready() for _ in range(70)]
+    server.until(lambda: server.traced() == 71, LONG)
+    return others
+
+
+def leave(others):
+    for other in others:
+        other.kill()
+
+
 def test_no_stack_is_forgotten_under_its_events(started, served):
     """Events of an old stack wait in the ring while stacks of exited processes are dropped: theirs must be kept."""
     one = started.program("c_rare").wait_ready()
     server = served("--exe", PROGS / "c_rare", "--sample", "bytes:1", "--idle-stacks", "1s", "--max-memory", "1G")
     note = lambda name: metrics(server).get(f'alys_note{{name="{name}"}}', 0)
-    for _ in range(2):
-        others = [started.program("c_rare").wait_ready() for _ in range(70)]
-        server.until(lambda: server.traced() == 71, LONG)
+    for again in range(2):
+        if again:  # the stack is dropped, so that it is a new one the next time
+            leave(crowd(started, server))
+            server.until(lambda: server.traced() == 1, LONG)
+        others = crowd(started, server)
         order(one, b"r")
         time.sleep(6)  # the longer the better: by then its row has gone
         was = recorded(server, one.pid)
         collector = server.collector()
         os.kill(collector, signal.SIGSTOP)
         try:
-            for other in others:
-                other.kill()
+            leave(others)
             order(one, b"br")
         finally:
             os.kill(collector, signal.SIGCONT)
         server.until(lambda: server.traced() == 1 and recorded(server, one.pid) >= was + 50000, LONG)
         while was != (was := recorded(server, one.pid)):  # until the ring is empty
             time.sleep(2)
-        assert note("events-without-stack") == 0
+        assert note("events-without-stack") <= note("stacks-lost")  # what is lost is sent again with the next event
     assert one.finish() == 0

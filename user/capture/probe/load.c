@@ -400,14 +400,7 @@ int probe_listen(struct probe *p, bool on, struct err *err)
 
 void probe_forget_stacks(struct probe *p)
 {
-	static const uint64_t none[4096];
-	static uint32_t slots[4096];
-	for (uint32_t at = 0; at < ALYS_SEEN_SLOTS;) {
-		uint32_t n = 0;
-		while (n < sizeof(slots) / sizeof(slots[0]) && at < ALYS_SEEN_SLOTS)
-			slots[n++] = at++;
-		bpf_map_update_batch(bpf_map__fd(p->skel->maps.seen), slots, none, &n, NULL);
-	}
+	__atomic_add_fetch(&p->skel->bss->seen_generation, 1, __ATOMIC_RELEASE);
 }
 
 void probe_start(struct probe *p)

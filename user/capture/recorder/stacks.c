@@ -13,6 +13,11 @@ static uint64_t known_as(uint32_t epoch, uint32_t id)
 	return (uint64_t)epoch << 32 | id;
 }
 
+static void note_sent(struct stacks *s, uint32_t id)
+{
+	s->failed |= s->forgets && !map_put(&s->recalled, id);
+}
+
 /* A new id, for catalog and consumer; 0: no memory. */
 static uint32_t put_unwalked(struct stacks *s, struct proc_id proc, const struct stack *found)
 {
@@ -20,6 +25,7 @@ static uint32_t put_unwalked(struct stacks *s, struct proc_id proc, const struct
 	out.id.n = ++s->count;
 	out.proc = proc;
 	const struct definition d = { DEFINITION_STACK, .stack = &out };
+	note_sent(s, out.id.n);
 	if (!catalog_put_stack(s->h->catalog, &out) && consumer_define(s->h->out, &d) != -ENOMEM)
 		return s->count;
 	s->failed = true;
@@ -74,7 +80,8 @@ bool stacks_want(struct stacks *s, const struct stack_of *of, uint64_t hash)
 {
 	struct stack_id known = stacks_find(s, of, hash);
 	s->refused += s->refusing && !known.n;
-	s->failed |= known.n && s->forgets && !map_put(&s->recalled, known.n);
+	if (known.n)
+		note_sent(s, known.n);
 	return !known.n && !s->refusing;
 }
 

@@ -21,7 +21,7 @@ struct stacks {
 	bool refusing;    /* takes no new stacks: memory limit */
 	uint64_t refused;
 	bool forgets;                 /* old stacks are discarded now and then */
-	struct map recalled;          /* then: ids of those sent again since */
+	struct map recalled;          /* then: ids of those sent since the last time */
 	uint64_t ends[STACK_END_CNT]; /* how the walks ended */
 	bool failed;                  /* out of memory */
 };
@@ -43,7 +43,10 @@ struct stack_id stacks_entry(struct stacks *s, struct proc_id proc, const struct
 /* Of blocks of this type from before the recording. 0: no memory. */
 struct stack_id stacks_older(struct stacks *s, struct proc_id proc, const char *type);
 
-/* Starts discarding stacks: those that arrive again are noted in `recalled`. */
+/*
+ * Starts discarding stacks: those that arrive from now on are noted in `recalled`. Only they can have events that have not been
+ * read, once everything sent before has been.
+ */
 void stacks_recall(struct stacks *s);
 bool stacks_is_recalled(const struct stacks *s, struct stack_id id);
 /* Hashes of the stacks in `kept`; false: out of memory. Then call stacks_replace. */

@@ -14,8 +14,7 @@ static bool is_current(const struct live *l, struct proc_id id)
 
 bool compact_keeps(const struct compact *c, const struct stack *s)
 {
-	return is_current(c->live, s->proc) &&
-	       (s->id.n > c->young || live_is_recalled(c->live, s->id) || heaps_know(c->heaps, s->proc, s->id));
+	return is_current(c->live, s->proc) && (live_is_recalled(c->live, s->id) || heaps_know(c->heaps, s->proc, s->id));
 }
 
 static void copy_living(const struct compact *c, struct subset *s)

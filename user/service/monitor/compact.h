@@ -9,7 +9,6 @@
 struct compact {
 	struct live *live;
 	const struct heaps *heaps;
-	uint32_t young; /* stacks above this id may still have events in the ring */
 };
 
 /* Must the stack be kept? */

@@ -57,7 +57,6 @@ struct continuous {
 	uint64_t ended[ENDING_CNT];
 	uint64_t *begun; /* start time of each of record.pids, 0 = there was no such process */
 	uint64_t looked_ns, noted_ns, idle_ns, compacted_ns, dead, idle;
-	uint32_t young, stacks_then; /* number of stacks at the last-but-one and the last forget_idle */
 	uint64_t looked_events, looked_memory;
 	struct footprint memory;
 	double cpu_s, overhead, samples; /* as last measured; overhead and samples in percent of all CPUs */
@@ -568,7 +567,7 @@ static void check_use(struct continuous *c, uint64_t now)
 
 static void compact(struct continuous *c, uint64_t now)
 {
-	struct compact what = { .live = &c->live, .heaps = &c->heaps, .young = c->young };
+	struct compact what = { .live = &c->live, .heaps = &c->heaps };
 	/* Under memory pressure, compact even for one process or stack. */
 	bool due = c->dead >= DEAD_MAX || c->idle >= IDLE_MAX || (c->limits.cause && (c->dead || c->idle));
 	if (!due || now - c->compacted_ns < LOOK_NS || profiles_waiting(c->profiles) || naming_is_busy(c->naming))
@@ -593,8 +592,6 @@ static void forget_idle(struct continuous *c, uint64_t now)
 	long n = heaps_forget_idle(&c->heaps);
 	c->idle += n > 0 ? (uint64_t)n : 0;
 	c->idle_ns = now;
-	c->young = c->stacks_then;
-	c->stacks_then = live_stacks(&c->live);
 }
 
 static int record(struct continuous *c, struct err *err)
