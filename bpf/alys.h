@@ -335,7 +335,17 @@ struct alys_beam {
 	__u16 mbuf_sz;   /* words in heap fragments */
 	__u16 abandoned; /* the heap that waits to be collected while a fragment serves in its place, 0 = none */
 	__u16 counted;   /* no offset: not 0 if it is known where the VM counts what it collects */
+	__u16 pid_bits;  /* no offset: bits of a pid's number, 0 = the form of pids is not known */
+	__u32 pid_table; /* ELF address of how the VM permutes these bits, see struct beam_table; 0 = not at all */
 };
+
+/*
+ * A pid as the address of a heap-full, whatever the VM's own form of it: <0.NUMBER.SERIAL>. Addresses of processes, which are
+ * sent where that form is not known, have other low bits.
+ */
+#define ALYS_PID_TAG 3
+#define ALYS_PID_TAG_BITS 4
+#define ALYS_PID_NUMBER_BITS 28
 
 /* One file that contains allocators. */
 struct alys_object {

@@ -162,7 +162,44 @@ static __noinline int beam_begin(struct call_room *room, const struct alys_objec
 	return 1;
 }
 
-static __noinline int beam_end(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room)
+/*
+ * How the VM permutes the bits of a pid, so that processes that began one after the other do not share a line of the cache in its
+ * table (erl_ptab.h, struct ErtsPTabReadOnlyData): it is line << line_shift | slot, and the pid's own order slot << slot_shift | line.
+ */
+struct beam_table {
+	__u64 mask, line_mask, slot_mask;
+	__u32 line_shift, slot_shift;
+};
+
+static __always_inline bool beam_table_fits(const struct beam_table *t)
+{
+	return t->line_shift < 32 && t->slot_shift < 32 && t->slot_mask + 1 == 1ull << t->line_shift &&
+	       t->line_mask + 1 == 1ull << t->slot_shift && t->mask + 1 == 1ull << (t->line_shift + t->slot_shift);
+}
+
+/* What identifies the process: its pid, which is the first word of it, or else its address. */
+static __noinline __u64 beam_pid(const struct alys_beam *at, __u64 bias, __u64 process)
+{
+	struct beam_table t;
+	__u64 id, number;
+	if (!at->pid_bits || at->pid_bits > ALYS_PID_NUMBER_BITS || !read_word(&id, process) ||
+	    (id & ((1 << ALYS_PID_TAG_BITS) - 1)) != ALYS_PID_TAG)
+		return process;
+	__u64 data = id >> ALYS_PID_TAG_BITS;
+	if (!at->pid_table) {
+		data &= (1 << ALYS_PID_NUMBER_BITS) - 1; /* behind these is the index in the table */
+	} else {
+		if (bpf_probe_read_user(&t, sizeof(t), (void *)(bias + at->pid_table)) || !beam_table_fits(&t))
+			return process;
+		data = (data & ~t.mask) | (data & t.mask) >> t.line_shift | (data & t.slot_mask) << t.slot_shift;
+	}
+	number = data & ((1ull << at->pid_bits) - 1);
+	data >>= at->pid_bits;
+	return (data << ALYS_PID_NUMBER_BITS | number) << ALYS_PID_TAG_BITS | ALYS_PID_TAG;
+}
+
+static __noinline int beam_end(struct pt_regs *ctx, const struct alys_site *site, const struct alys_beam *at,
+			       struct call_room *room)
 {
 	struct pending *p = &room->now;
 	if (!p->sampled) {
@@ -171,7 +208,7 @@ static __noinline int beam_end(struct pt_regs *ctx, const struct alys_site *site
 	}
 	note_window(site, p);
 	p->stack = beam_stack(ctx, &room->beam);
-	emit_alloc(p, argument(ctx, site->arg[0])); /* whose heap it is */
+	emit_alloc(p, beam_pid(at, bias_of(ctx, site), argument(ctx, site->arg[0])));
 	return 0;
 }
 
@@ -189,7 +226,7 @@ int heapful(struct pt_regs *ctx)
 	else if (!beam_begin(room, o, argument(ctx, site->arg[0])))
 		count_loss(ALYS_ST_LOST_READ);
 	else
-		beam_end(ctx, site, room);
+		beam_end(ctx, site, &o->beam, room);
 	return 0;
 }
 

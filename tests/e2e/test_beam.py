@@ -48,6 +48,13 @@ def table(trace, *args):
     return json.loads(done.stdout)["rows"]
 
 
+def by_process(trace, *args):
+    """What each row of --by erlang-process says, by the name of the process without that of its VM."""
+    done = alys("report", "--by", "erlang-process", "-f", "json", "--top", "0", *args, trace)
+    assert done.returncode == 0, done.stderr
+    return {re.sub(r"^beam.smp \(\d+\) ", "", row["erlang-process"]): row for row in json.loads(done.stdout)["rows"]}
+
+
 def words_in(trace):
     return sum(row["words"] for row in table(trace))
 
@@ -92,6 +99,34 @@ def test_in_step(started, vm, tmp_path, sample):
         assert abs(found["percent"] - share) < 2 * max(found["percent_error"], 20), rows
     inclusive = {row["function"]: row["percent"] for row in table(trace, "--inclusive")}
     assert inclusive["words:in_turn/1"] > 99
+
+
+def test_by_erlang_process(started, vm, tmp_path):
+    """Processes by their pids, as pid_to_list has them, also those with a serial: the words of each are those that it allocated."""
+    trace, times = tmp_path / "t.alys", 100000
+    truth = record(started, trace, vm("workers", times, "+JPperf", "true"))
+    rows, pids = by_process(trace), truth["answer"]
+    for size, words in ("big", 20), ("middle", 6), ("small", 2):
+        row = rows[pids[size]]
+        assert words * times <= row["words"] < words * times + 100, (pids, row)
+        assert row["percent_error"] == 0
+    assert len(rows) > 50000 and all(re.fullmatch(r"<0\.\d+\.\d+>", name) for name in rows)
+    assert sum(row["words"] for row in rows.values()) == words_in(trace)
+    # The functions of one process only: nothing else is in its stacks.
+    only = by_process(trace, "--focus", "words:big/1")
+    assert max(only, key=lambda name: only[name]["words"]) == pids["big"]
+    lines = alys("report", "--by", "erlang-process", "--top", "2", trace).stdout.splitlines()
+    assert lines[0].split("  ")[0] == "ERLANG PROCESS" and lines[1].split()[2] == pids["big"]
+
+
+def test_erlang_processes_sampled(started, vm, tmp_path):
+    trace, times = tmp_path / "t.alys", 200000
+    truth = record(started, trace, vm("workers", times, "+JPperf", "true"), "--sample", "bytes:16k", "--max-overhead", "0")
+    rows = by_process(trace)
+    for size, words in ("big", 20), ("middle", 6), ("small", 2):
+        row = rows[truth["answer"][size]]
+        error = row["percent_error"] * row["words"] / row["percent"]
+        assert 0 < error and abs(row["words"] - words * times) < 5 * error, (size, row)
 
 
 @pytest.mark.parametrize("what,times", [("deep", 300000), ("large", 2000000), ("asleep", 300), ("httpd", 100), ("binaries", 10000),
@@ -214,6 +249,9 @@ def test_beside_malloc(started, vm, tmp_path):
     rows = table(trace, "--show", "alloc")
     erlang = sum(row["bytes"] for row in rows if row["function"] in WORDS)
     assert erlang > truth["reclaimed"] * WORD * 0.9
+    processes = by_process(trace, "--show", "alloc")
+    assert processes["[on no heap of a process]"]["bytes"] == sum(row["bytes"] for row in rows) - sum(
+        row["bytes"] for name, row in processes.items() if name[0] == "<")
     assert_law(trace)
 
 

@@ -179,6 +179,7 @@ def test_between(traces):
     (2, "--html writes one page with all views", ["--html", "/dev/null", "--by", "type", "cpp"]),
     (2, "--html writes one page with all views", ["--html", "/dev/null", "--focus", "serve", "cpp"]),
     (1, "cannot be recognized in samples", ["--show", "temporary", "sampled"]),
+    (3, "no heap of an Erlang process is in the trace: record an Erlang VM", ["--by", "erlang-process", "cpp"]),
     (2, "exclude each other", ["--at", "1", "--between", "1,2", "cpp"]),
 ])
 def test_refused(traces, status, words, args):
@@ -192,7 +193,8 @@ def test_refused_without_a_trace(traces, tmp_path):
     assert "junk.alys" in refused(1, "report", junk)
     assert "cannot open" in refused(3, "report", tmp_path / "none.alys")
     assert "missing argument" in refused(2, "diff", traces / "cpp.alys")
-    assert "--by thread" in refused(1, "diff", "--by", "thread", traces / "cpp.alys", traces / "cpp.alys")
+    for by in "thread", "erlang-process":
+        assert f"--by {by}" in refused(1, "diff", "--by", by, traces / "cpp.alys", traces / "cpp.alys")
 
 
 @pytest.mark.parametrize("words", [["--print-man"], ["--help"], ["info", "TRACE"], ["report", "TRACE"], ["convert", "TRACE", "-"],

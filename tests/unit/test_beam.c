@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "beam/pids.h"
 #include "beam/process_layout.h"
 #include "beam/reclaimed.h"
 #include "code/funcs.h"
@@ -67,7 +68,16 @@ CODE(one_word_twice, BEGIN SIZE "mov 0x98(%rbx), %rax\n mov %rax, 0x90(%rsp)\n" 
 CODE(unaligned, BEGIN SIZE "mov 0x249(%rbx), %rax\n mov %rax, 0x90(%rsp)\n" RECENT STACK OLD USED OTHER END);
 CODE(far_away, BEGIN SIZE "mov 0x10248(%rbx), %rax\n mov %rax, 0x90(%rsp)\n" RECENT STACK OLD USED OTHER END);
 
-static const struct alys_beam otp25 = { 0x80, 0x1f0, 0x50, 0x58, 0x88, 0x98, 0x248, 0x90, 0 };
+static const struct alys_beam otp25 = {
+	.heap = 0x80,
+	.high_water = 0x1f0,
+	.htop = 0x50,
+	.stop = 0x58,
+	.hend = 0x88,
+	.heap_sz = 0x98,
+	.mbuf_sz = 0x248,
+	.abandoned = 0x90,
+};
 static const struct alys_beam none;
 
 static void expect(const uint8_t *code, const uint8_t *end, const struct alys_beam *want)
@@ -137,6 +147,26 @@ static void expect_known(const char *path)
 	assert_true(c.known);
 	assert_int_equal(c.words[1] - c.words[0], 8);
 	assert_true(c.stride > c.words[1] && c.through && c.parts && c.unit == 8);
+	beam_pids_find(&f, &l);
+	assert_true(l.pid_bits == (l.pid_table ? 28 : 15));
+	funcs_free(&f);
+	elf_close(e);
+	close(fd);
+}
+
+/* In a program that is no VM. */
+static void test_no_pids(void **state)
+{
+	struct err err;
+	struct funcs f = { 0 };
+	struct alys_beam l = { 0 };
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct elf *e = elf_open(fd, "self", &err);
+	(void)state;
+	assert_non_null(e);
+	assert_int_equal(funcs_load(&f, e, &err), 0);
+	beam_pids_find(&f, &l);
+	assert_memory_equal(&l, &none, sizeof(l));
 	funcs_free(&f);
 	elf_close(e);
 	close(fd);
@@ -157,10 +187,8 @@ static void test_installed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_found),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_installed),
+		cmocka_unit_test(test_found),   cmocka_unit_test(test_refused),   cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_no_pids), cmocka_unit_test(test_installed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -375,6 +375,26 @@ static void test_splits(void **state)
 	heap_free(h);
 }
 
+/* Heap-fulls by the process that their address names, and all else in one row. */
+static void test_erlang_processes(void **state)
+{
+	const uint8_t flags = EVENT_F_HEAPFUL | EVENT_F_UNFOLLOWED;
+	struct heap *h = heap_new();
+	(void)state;
+	heap_watch(h, HEAP_BY_ERLANG_PROCESS);
+	for (uint32_t i = 0; i < 30; i++)
+		APPLY(.kind = EVENT_ALLOC, .flags = flags, .addr = 0x103 + 16 * (i % 3), .size = 80, .stack = { 7 });
+	ALLOC(2, 0x20, 32, 7);
+	ALLOC(3, 0x30, 32, 7);
+	struct snapshot *s = heap_snapshot(h);
+	assert_int_equal(s->n, 4);
+	assert_true(s->rows[0].split == 0 && s->rows[0].t.alloc_cnt == 2);
+	for (size_t i = 1; i < 4; i++)
+		assert_true(s->rows[i].split == 0xf3 + 16 * i && s->rows[i].t.alloc_sz == 800);
+	snapshot_free(s);
+	heap_free(h);
+}
+
 /* The stated error against the spread of many samplings of the same allocations. */
 static void test_standard_error(void **state)
 {
@@ -500,6 +520,7 @@ int main(void)
 		T(test_timeline),
 		T(test_timeline_of_windows),
 		T(test_splits),
+		T(test_erlang_processes),
 		T(test_standard_error),
 		T(test_strange_times),
 		T(listener_hears_how_lives_end),

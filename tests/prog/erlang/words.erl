@@ -10,10 +10,13 @@ main([What, Times]) ->
 	{CollectionsBefore, Before, _} = erlang:statistics(garbage_collection),
 	Answer = Fun(),
 	{Collections, After, _} = erlang:statistics(garbage_collection),
-	io:format("{\"reclaimed\": ~w, \"collections\": ~w, \"answer\": ~w}~n",
-		[After - Before, Collections - CollectionsBefore, Answer]),
+	io:format("{\"reclaimed\": ~w, \"collections\": ~w, \"answer\": ~s}~n",
+		[After - Before, Collections - CollectionsBefore, answer(Answer)]),
 	_ = io:get_chars("", 1),
 	halt().
+
+answer([_ | _] = Named) -> ["{", lists:join(", ", [io_lib:format("\"~s\": \"~s\"", [Name, Pid]) || {Name, Pid} <- Named]), "}"];
+answer(Other) -> io_lib:format("~w", [Other]).
 
 %% Sites at random, in a fixed order, or in many short-lived processes.
 run(chance, N) -> in_process(fun() -> by_chance(N, 12345), erlang:garbage_collect(), N end);
@@ -27,6 +30,7 @@ run(kept, N) -> in_process(fun() -> kept(lists:seq(1, 100000), N) end);
 run(binaries, N) -> binaries(N);
 run(upgrade, N) -> upgrade(N);
 run(nif, N) -> in_process(fun() -> S = tally:run(N), erlang:garbage_collect(), S end);
+run(workers, N) -> workers(N);
 run(large, N) -> in_process(fun() -> S = length(lists:seq(1, N)), erlang:garbage_collect(), S end).
 
 in_process(Fun) ->
@@ -113,6 +117,28 @@ upgrade(N) ->
 	N = run(chance, N),
 	{module, ?MODULE} = code:load_file(?MODULE),
 	?MODULE:run(chance, N).
+
+%% Three processes among many that begin and end at once, so that their pids have serials where these have few bits. N calls of one
+%% of the functions in each, so their words are in a ratio of 10 to 3 to 1. What they are called is the answer.
+-define(BEFORE, 50000).
+
+workers(N) ->
+	Self = self(),
+	[begin
+		short_ones(?BEFORE),
+		Pid = spawn(fun() -> worker(Self, Size, N) end),
+		receive {Pid, done} -> {Size, pid_to_list(Pid)} end
+	end || Size <- [big, middle, small]].
+
+short_ones(0) -> ok;
+short_ones(N) -> spawn(fun() -> ok end), short_ones(N - 1).
+
+worker(Parent, Size, N) -> calls(Size, N), erlang:garbage_collect(), Parent ! {self(), done}.
+
+calls(_, 0) -> ok;
+calls(big, N) -> big(N), calls(big, N - 1);
+calls(middle, N) -> middle(N), calls(middle, N - 1);
+calls(small, N) -> small(N), calls(small, N - 1).
 
 %% A list of 100,000 cells lives through N collections.
 kept(List, 0) -> length(List);

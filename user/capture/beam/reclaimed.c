@@ -17,38 +17,11 @@
 
 #include <string.h>
 
-#include "code/decode.h"
-#include "code/funcs.h"
+#include "beam/reading.h"
 
-#define CODE_MAX 4096
 #define WORD_SZ 8
 #define LINE_SZ 64 /* schedulers share no line of the cache */
 #define SCHEDULER_MAX (1 << 20)
-
-/* Where the code of a function is read. */
-struct reader {
-	const struct funcs *f;
-	uint64_t at, end;
-	const uint8_t *bytes; /* of the instruction read last */
-	size_t left;
-	struct insn in;
-};
-
-static struct reader reader_of(const struct funcs *f, uint64_t vaddr)
-{
-	return (struct reader){ .f = f, .at = vaddr, .end = funcs_end(f, vaddr, CODE_MAX) };
-}
-
-static bool read_next(struct reader *r)
-{
-	r->left = r->end > r->at ? (size_t)(r->end - r->at) : 0;
-	r->left = r->left < INSN_MAX_LEN ? r->left : INSN_MAX_LEN;
-	r->bytes = r->left ? elf_bytes(r->f->elf, r->at, r->left) : NULL;
-	if (!r->bytes || !insn_decode(r->bytes, r->left, r->at, &r->in))
-		return false;
-	r->at += r->in.len;
-	return true;
-}
 
 /* What the instruction loads from the data that a register in `holds` points to; else 0. */
 static int32_t loaded(const struct insn_move *m, uint16_t holds)
@@ -60,11 +33,11 @@ static int32_t loaded(const struct insn_move *m, uint16_t holds)
 /* Does the function at vaddr load two neighbouring words of the scheduler's data, and only two? */
 static bool reads_counts(const struct funcs *f, uint64_t vaddr, uint64_t data_of, uint64_t words[2])
 {
-	struct reader r = reader_of(f, vaddr);
+	struct reading r = reading_of(f, vaddr);
 	uint16_t holds = 0; /* registers that point to the data */
 	int32_t last = 0;
 	size_t pairs = 0;
-	for (struct insn_move m; read_next(&r);) {
+	for (struct insn_move m; reading_next(&r);) {
 		insn_move_of(r.bytes, r.left, &m);
 		if (r.in.flow == INSN_CALL && (holds || r.in.target != data_of))
 			break;
@@ -86,8 +59,8 @@ static bool find_words(const struct funcs *f, uint64_t words[2])
 {
 	const struct func *request = funcs_named(f, "erts_gc_info_request"), *data = funcs_named(f, "erts_get_scheduler_data");
 	size_t found = 0;
-	struct reader r = request ? reader_of(f, request->vaddr) : (struct reader){ 0 };
-	while (request && data && read_next(&r)) {
+	struct reading r = request ? reading_of(f, request->vaddr) : (struct reading){ 0 };
+	while (request && data && reading_next(&r)) {
 		struct insn_constants c;
 		insn_constants(r.bytes, r.left, r.in.vaddr, &c);
 		if (c.takes_address && funcs_is_code(f, c.address))
@@ -100,9 +73,9 @@ static bool find_words(const struct funcs *f, uint64_t words[2])
 static uint64_t find_size(const struct funcs *f, uint64_t variable)
 {
 	const struct func *fn = funcs_named(f, "erts_process_status");
-	struct reader r = fn ? reader_of(f, fn->vaddr) : (struct reader){ 0 };
+	struct reading r = fn ? reading_of(f, fn->vaddr) : (struct reading){ 0 };
 	uint64_t by = 0;
-	while (fn && read_next(&r)) {
+	while (fn && reading_next(&r)) {
 		struct insn_constants c;
 		struct insn_load l;
 		insn_load_of(r.bytes, r.left, r.in.vaddr, &l);

@@ -89,6 +89,10 @@ static void give_event(struct intake *in, const struct alys_head *h)
 	in->ops.on_event(in->ops.ctx, &who, stack, &e);
 }
 
+_Static_assert(ALYS_PID_TAG == EVENT_PID_TAG && ALYS_PID_TAG_BITS == EVENT_PID_TAG_BITS &&
+		       ALYS_PID_NUMBER_BITS == EVENT_PID_NUMBER_BITS,
+	       "a pid has one form");
+
 #define SAME_END(name) _Static_assert((int)ALYS_STOP_##name == (int)STACK_END_##name, "an end of walks has one number")
 SAME_END(COMPLETE);
 SAME_END(UNKNOWN);

@@ -62,6 +62,14 @@ enum event_flag {
 	EVENT_F_BY_CPU = 128, /* a window, or a sample of one, that stands for CPU time instead of counted bytes */
 };
 
+/*
+ * The address of a heap-full names the Erlang process: <0.NUMBER.SERIAL> is SERIAL << 32 | NUMBER << 4 | 3. Where the recorder did
+ * not know its pid, it is the address of the VM's struct Process, whose low bits are others.
+ */
+#define EVENT_PID_TAG 3
+#define EVENT_PID_TAG_BITS 4
+#define EVENT_PID_NUMBER_BITS 28
+
 struct event {
 	uint8_t kind;  /* enum event_kind */
 	uint8_t flags; /* enum event_flag, or-ed */

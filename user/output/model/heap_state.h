@@ -48,7 +48,7 @@ struct heap {
 	uint32_t group;         /* group of the current window's samples */
 	bool unmet;             /* there may be processes that no window met */
 	struct map split_index; /* row of (proc, stack) << 32 | number of the split -> row of the split */
-	struct map split_ids;   /* thread or size -> number */
+	struct map split_ids;   /* see snapshot_row.split -> number */
 	struct watch watch;
 	struct heap_listener listener;
 };

@@ -84,10 +84,17 @@ static uint64_t *add_row(struct heap *h, const struct event *e, struct map *inde
 	return place;
 }
 
-/* The row of a thread or size. `base`, the row of the stack, is used as part of the key only. */
+static uint64_t split_of(const struct heap *h, const struct event *e)
+{
+	if (h->watch.what & HEAP_BY_ERLANG_PROCESS)
+		return e->flags & EVENT_F_HEAPFUL ? e->addr : 0;
+	return h->watch.what & HEAP_BY_SIZE ? e->size : e->tid;
+}
+
+/* The row of a part of a stack's. `base`, the row of the stack, is used as part of the key only. */
 static uint64_t *split_row(struct heap *h, const struct event *e, uint64_t base)
 {
-	uint64_t split = h->watch.what & HEAP_BY_SIZE ? e->size : e->tid;
+	uint64_t split = split_of(h, e);
 	uint64_t *number = map_put(&h->split_ids, split);
 	if (!number)
 		return NULL;

@@ -77,7 +77,8 @@ struct totals {
 struct snapshot_row {
 	struct stack_id stack;
 	struct proc_id proc;
-	uint64_t split;        /* thread or size with HEAP_BY_THREAD or HEAP_BY_SIZE, else 0 */
+	/* with HEAP_BY_THREAD or HEAP_BY_SIZE that; with HEAP_BY_ERLANG_PROCESS what heap-fulls have as address; else 0 */
+	uint64_t split;
 	uint32_t no;           /* number of the heap's row: changes if its stack was forgotten and came again */
 	uint32_t windows : 31; /* index among the clusters; 0: no samples of windows */
 	bool young : 1;        /* of heap_snapshot_aged: what another row of its stack lacks */
@@ -93,6 +94,8 @@ enum heap_watch {
 	HEAP_BY_THREAD = 16, /* a row for each thread that allocated; not with HEAP_BY_SIZE */
 	HEAP_BY_SIZE = 32,   /* a row for each size asked for */
 	HEAP_LEFT = 64,      /* blocks of processes that have exited, for heap_snapshot_aged */
+	/* a row for each Erlang process, see split; not with the other two of this kind */
+	HEAP_BY_ERLANG_PROCESS = 128,
 };
 
 /* Ages and lifetimes are counted up to these limits; the last one is without limit. */

@@ -10,7 +10,7 @@
 #include "base/slices.h"
 #include "model/model.h"
 
-#define HEAP_SPLITS (HEAP_BY_THREAD | HEAP_BY_SIZE)
+#define HEAP_SPLITS (HEAP_BY_THREAD | HEAP_BY_SIZE | HEAP_BY_ERLANG_PROCESS)
 
 /* A block that begins or ends. */
 struct watched {

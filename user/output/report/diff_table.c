@@ -227,7 +227,7 @@ static int write_diff(struct diff *d, struct sink_out *out, struct err *err)
 
 static int check_options(const struct report_options *o, struct err *err)
 {
-	if (o->by == BY_THREAD || o->by == BY_PROCESS || o->by == BY_TIME)
+	if (o->by == BY_THREAD || o->by == BY_ERLANG_PROCESS || o->by == BY_PROCESS || o->by == BY_TIME)
 		return err_set(err, EINVAL, "diff cannot use --by %s: two runs have none in common", by_name(o->by));
 	if (o->show == SHOW_LEAKED)
 		return err_set(err, EINVAL, "diff cannot --show leaked: live is what both recordings end with");

@@ -10,15 +10,16 @@
 #include "format/format.h"
 
 static const char *const titles[] = {
-	[BY_STACK] = "Context",   [BY_SITE] = "Site",       [BY_FUNCTION] = "Function",   [BY_FILE] = "File",
-	[BY_LIBRARY] = "Library", [BY_TYPE] = "Type",       [BY_SIZE] = "Size",           [BY_THREAD] = "Thread",
+	[BY_STACK] = "Context",   [BY_SITE] = "Site",       [BY_FUNCTION] = "Function",
+	[BY_FILE] = "File",       [BY_LIBRARY] = "Library", [BY_TYPE] = "Type",
+	[BY_SIZE] = "Size",       [BY_THREAD] = "Thread",   [BY_ERLANG_PROCESS] = "Erlang process",
 	[BY_PROCESS] = "Process", [BY_SERVICE] = "Service", [BY_CONTAINER] = "Container",
 };
 
 const char *by_name(enum report_by by)
 {
-	static const char *const names[] = { "stack", "site",   "function", "file",    "library",   "type",
-					     "size",  "thread", "process",  "service", "container", "time" };
+	static const char *const names[] = { "stack",  "site",           "function", "file",    "library",   "type", "size",
+					     "thread", "erlang-process", "process",  "service", "container", "time" };
 	return names[by];
 }
 

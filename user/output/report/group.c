@@ -54,6 +54,7 @@ unsigned int report_needs(const struct report_options *o)
 	static const unsigned int of_by[] = {
 		[BY_SIZE] = HEAP_BY_SIZE,
 		[BY_THREAD] = HEAP_BY_THREAD,
+		[BY_ERLANG_PROCESS] = HEAP_BY_ERLANG_PROCESS,
 		[BY_TIME] = HEAP_TIMELINE,
 		[BY_STANDARD] = 0,
 	};
@@ -146,6 +147,20 @@ static void label_stack(const struct gathering *w, struct buf *out)
 	}
 }
 
+/* As Erlang writes it, if it is known. */
+static void label_erlang_process(uint64_t process, struct buf *out)
+{
+	uint64_t pid = process >> EVENT_PID_TAG_BITS;
+	bool known = (process & ((1 << EVENT_PID_TAG_BITS) - 1)) == EVENT_PID_TAG;
+	if (!process)
+		buf_adds(out, " [on no heap of a process]");
+	else if (known)
+		buf_addf(out, " <0.%" PRIu64 ".%" PRIu64 ">", pid & ((1 << EVENT_PID_NUMBER_BITS) - 1),
+			 pid >> EVENT_PID_NUMBER_BITS);
+	else
+		buf_addf(out, " process at 0x%" PRIx64, process);
+}
+
 static void label_process(const struct gathering *w, const struct snapshot_row *row, struct buf *out)
 {
 	const struct proc *p = catalog_proc(w->g->in->catalog, row->proc);
@@ -157,6 +172,8 @@ static void label_process(const struct gathering *w, const struct snapshot_row *
 		buf_addf(out, " (%" PRIu32 ")", p->tgid);
 	if (w->g->by == BY_THREAD)
 		buf_addf(out, " thread %" PRIu64, row->split);
+	if (w->g->by == BY_ERLANG_PROCESS)
+		label_erlang_process(row->split, out);
 }
 
 /* What an attribute says, or `otherwise`. */
@@ -178,6 +195,7 @@ static void label_row(const struct gathering *w, const struct snapshot_row *row,
 	case BY_TYPE: type_of(&w->uncut, out); break;
 	case BY_SIZE: buf_addf(out, "%" PRIu64, row->split); break;
 	case BY_THREAD:
+	case BY_ERLANG_PROCESS:
 	case BY_PROCESS: label_process(w, row, out); break;
 	case BY_SERVICE: label_attribute(p, "service.name", p && *p->comm ? p->comm : "[unknown]", out); break;
 	case BY_CONTAINER: label_attribute(p, "container.id", "[no container]", out); break;
@@ -292,6 +310,11 @@ static int check(const struct groups *g, struct err *err)
 		return err_set(err, ENOENT,
 			       "process %" PRIu32 " has no allocation in the trace: `alys-bpf info` lists its processes",
 			       g->o->pid);
+	if (g->by == BY_ERLANG_PROCESS && !s->facts.heapfuls)
+		return err_set(
+			err, ENOENT,
+			"no heap of an Erlang process is in the trace: record an Erlang VM, and not with an --allocator that "
+			"leaves out beam");
 	if (g->show == SHOW_TEMPORARY && s->facts.sampled)
 		return err_set(err, EINVAL,
 			       "temporary blocks cannot be recognized in samples: --show freed has how long "

@@ -19,7 +19,7 @@
 #define REPORT_TOP_STANDARD UINT64_MAX
 
 /* Option values are indexes into these lists. */
-#define REPORT_BY "stack|site|function|file|library|type|size|thread|process|service|container|time"
+#define REPORT_BY "stack|site|function|file|library|type|size|thread|erlang-process|process|service|container|time"
 enum report_by {
 	BY_STACK,
 	BY_SITE,
@@ -29,6 +29,7 @@ enum report_by {
 	BY_TYPE,
 	BY_SIZE,
 	BY_THREAD,
+	BY_ERLANG_PROCESS,
 	BY_PROCESS,
 	BY_SERVICE,
 	BY_CONTAINER,

@@ -39,9 +39,11 @@ static bool is_whole(const struct groups *g)
 	return !o->focus && !o->ignore && !o->type && !o->callers && !o->callees && !o->pid;
 }
 
+/* What an Erlang process allocated is known as well as the total: where in it is another question. */
 static double error_of(const struct groups *g, const struct group *v)
 {
-	return sqrt(v == &g->all && is_whole(g) ? spread_var_of_all(&v->off) : spread_var(&v->off));
+	bool whole = (v == &g->all || g->by == BY_ERLANG_PROCESS) && is_whole(g);
+	return sqrt(whole ? spread_var_of_all(&v->off) : spread_var(&v->off));
 }
 
 static double part(double of, double all)
@@ -117,8 +119,7 @@ static void function_columns(const struct groups *g, struct sheet *t)
 
 static void beam_columns(const struct groups *g, struct sheet *t)
 {
-	(void)g;
-	sheet_add_column(t, "FUNCTION", "function", COLUMN_TEXT);
+	sheet_add_column(t, g->by == BY_FUNCTION ? "FUNCTION" : "ERLANG PROCESS", by_name(g->by), COLUMN_TEXT);
 	sheet_add_column(t, "SAMPLES", "count", COLUMN_DIGITS);
 	sheet_add_column(t, "%", "percent", COLUMN_PERCENT);
 	sheet_add_column(t, "+- %", "percent_error", COLUMN_PERCENT);
@@ -286,7 +287,7 @@ static const struct view *view_of(const struct groups *g)
 		return &freed;
 	if (g->counts_calls)
 		return &call;
-	if (g->by == BY_FUNCTION && format_all_heapfuls(g->in->snapshot))
+	if ((g->by == BY_FUNCTION || g->by == BY_ERLANG_PROCESS) && format_all_heapfuls(g->in->snapshot))
 		return &beam;
 	return g->by == BY_FUNCTION ? &function : &plain;
 }

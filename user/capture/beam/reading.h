@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* beam/reading: the instructions of one function, one after the other. Private to this module. */
+#ifndef ALYS_BEAM_READING_H
+#define ALYS_BEAM_READING_H
+
+#include "code/decode.h"
+#include "code/funcs.h"
+
+/* Where the code is read. */
+struct reading {
+	const struct funcs *f;
+	uint64_t at, end;
+	const uint8_t *bytes; /* of the instruction read last */
+	size_t left;
+	struct insn in;
+};
+
+/* Borrows f. */
+struct reading reading_of(const struct funcs *f, uint64_t vaddr);
+/* False at the end, and at what is no instruction. */
+bool reading_next(struct reading *r);
+
+#endif
