@@ -11,6 +11,7 @@
  *   0.2 realloc p1/4243 0x10 0x20 128 A
  *   0.3 free p1 0x20
  *   0.4 lost free 3      0.5 sample 512      0.6 exec p1      0.7 exit p1
+ *   0.7 heapful p1 0x100000053 640 A  all that an Erlang process allocated since its last collection
  *   0.8 malloc p1 0x1000 64 A * 50    50 times, each 64 KiB and a microsecond after the previous one
  */
 #ifndef ALYS_TESTS_FEED_H
@@ -194,7 +195,9 @@ static inline void feed_event(struct feed *f, const char *text)
 	int n = sscanf(text, "%lf %31s %31s %31s %31s %31s %31s", &seconds, word[0], word[1], word[2], word[3], word[4],
 		       word[5]) -
 		1;
-	struct event e = { .kind = (uint8_t)feed_kind(word[0]), .interval = f->interval };
+	bool heapful = !strcmp(word[0], "heapful");
+	struct event e = { .kind = heapful ? EVENT_ALLOC : (uint8_t)feed_kind(word[0]), .interval = f->interval };
+	e.flags = heapful ? EVENT_F_HEAPFUL | EVENT_F_UNFOLLOWED : 0;
 	static const int words[] = { [EVENT_ALLOC] = 5, [EVENT_REALLOC] = 6, [EVENT_FREE] = 3, [EVENT_EXEC] = 2,
 				     [EVENT_EXIT] = 2,  [EVENT_RATE] = 2,    [EVENT_LOSS] = 3 };
 	if (e.kind > EVENT_LOSS || (n != words[e.kind] && !strstr(text, " * ")))

@@ -32,17 +32,22 @@ static bool has_error(const struct groups *g)
 	return f->sampled || (f->heapfuls && g->show == SHOW_ALLOC);
 }
 
+static bool has_all_stacks(const struct groups *g)
+{
+	const struct report_options *o = g->o;
+	return !o->focus && !o->ignore && !o->type && !o->callers && !o->callees;
+}
+
 /* Are the rows' bytes those of the total, which is all there is? */
 static bool is_whole(const struct groups *g)
 {
-	const struct report_options *o = g->o;
-	return !o->focus && !o->ignore && !o->type && !o->callers && !o->callees && !o->pid;
+	return has_all_stacks(g) && !g->o->pid;
 }
 
 /* What an Erlang process allocated is known as well as the total: where in it is another question. */
 static double error_of(const struct groups *g, const struct group *v)
 {
-	bool whole = (v == &g->all || g->by == BY_ERLANG_PROCESS) && is_whole(g);
+	bool whole = g->by == BY_ERLANG_PROCESS ? has_all_stacks(g) : v == &g->all && is_whole(g);
 	return sqrt(whole ? spread_var_of_all(&v->off) : spread_var(&v->off));
 }
 
