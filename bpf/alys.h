@@ -36,13 +36,19 @@
 /* Head of every record. */
 struct alys_head {
 	__u8 kind;
-	__u8 flags; /* ALYS_F_* */
-	__u16 held; /* exec, mapped: the thread waits to be stopped; its ring (struct alys_hold), 0 = it does not wait */
+	__u8 flags;   /* ALYS_F_* */
+	__u8 held;    /* exec, mapped: the thread waits to be stopped; its ring (struct alys_hold), 0 = it does not wait */
+	__u8 subject; /* ALYS_SUBJECT_* */
 	__u32 tgid;
 	__u32 tid;
 	__u32 gc_no; /* collector's cycle counter, low 32 bits; 0 unless ALYS_F_GC */
 	__u64 time;  /* bpf_ktime_get_ns: CLOCK_MONOTONIC */
 };
+
+/* What a record is about: same numbers as enum subject in event.h, checked by static asserts in intake.c. */
+#define ALYS_SUBJECT_ALLOCATIONS 0
+#define ALYS_SUBJECT_PAGES 1
+#define ALYS_SUBJECT_MAPPINGS 2
 
 #define ALYS_F_ATOMIC 1      /* pointer-free block of a collector */
 #define ALYS_F_GC 2          /* gc_no is set */
@@ -403,7 +409,8 @@ struct alys_entered {
 
 /* Set before load (rodata). */
 struct alys_config {
-	__u64 interval; /* bytes:N, 0 = exact */
+	__u64 interval;      /* bytes:N, 0 = exact */
+	__u64 page_interval; /* the same of pages */
 	__u64 min_size;
 	__u64 pidns_dev, pidns_ino; /* of the loader's PID namespace; 0 = the first one */
 	__u32 max_frames;           /* 0 = no stacks */
@@ -471,7 +478,7 @@ struct alys_config {
 	  "before")                                                                                                              \
 	X(35, TRAPS_KEPT, NOTE, "traps-kept", "of the traps, those at probes that stay attached between windows")                \
 	X(36, HIT_PAGE, HIT, "hits-page", "times that pages were seen to become resident (--rss)")                               \
-	X(37, HIT_GONE, HIT, "hits-gone", "times that pages or mappings left, by a call of the program (--rss, --maps)")         \
+	X(37, HIT_GONE, HIT, "hits-gone", "times that pages left or moved, by a call of the program (--rss)")                    \
 	X(38, NO_PLACE, SKIPPED, "no-place", "times that pages came or left, by the kernel's doing, without an address (--rss)") \
 	X(39, PAGES, NOTE, "pages", "pages that were seen to become resident (--rss)")                                           \
 	X(40, PAGES_NO_PLACE, NOTE, "pages-no-place", "of these, pages without an address: in no row (--rss)")                   \
@@ -485,7 +492,8 @@ struct alys_config {
 	X(45, HEAP_COLLECTED, NOTE, "heap-collections", "collections of Erlang processes whose outcome was seen")                \
 	X(46, HEAP_KEPT, NOTE, "heap-survivors", "bytes of survivors that they left on young heaps")                             \
 	X(47, HEAP_GREW, NOTE, "heap-grown", "of these, collections that gave their process a larger heap")                      \
-	X(48, HIT_MAPPING, HIT, "hits-mapping", "times that a call of the program made a mapping, or a larger one (--maps)")
+	X(48, HIT_MAPPING, HIT, "hits-mapping", "times that a call of the program made a mapping, or a larger one (--maps)")     \
+	X(49, HIT_UNMAPPED, HIT, "hits-unmapped", "times that a call took a mapping away, or a part, or moved it (--maps)")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };

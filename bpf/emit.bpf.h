@@ -25,6 +25,7 @@ static __always_inline void head_fill(struct alys_head *h, __u8 kind)
 	h->kind = kind;
 	h->flags = 0;
 	h->held = 0;
+	h->subject = ALYS_SUBJECT_ALLOCATIONS;
 	h->tgid = id >> 32;
 	h->tid = (__u32)id;
 	h->gc_no = 0;
@@ -117,7 +118,7 @@ static __always_inline void emit_realloc(const struct pending *p, __u64 addr, __
  * held: number of the ring through which the thread will be stopped, see struct alys_hold; 0 = none. False if the
  * record is lost.
  */
-static __always_inline bool emit_proc_at(__u8 kind, __u64 other, __u64 time, __u16 held)
+static __always_inline bool emit_proc_at(__u8 kind, __u64 other, __u64 time, __u8 held)
 {
 	struct alys_ev_proc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {

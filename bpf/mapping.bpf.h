@@ -107,7 +107,7 @@ static __always_inline void change_send(struct pt_regs *regs, const struct mappi
 	if (c->come >= c->come_end)
 		return;
 	count(ALYS_ST_HIT_MAPPING);
-	page_send(regs, c->come, c->come_end - c->come, 0, c->memory);
+	memory_send(regs, &(struct memory_come){ c->come, c->come_end - c->come, 0, c->memory, ALYS_SUBJECT_MAPPINGS });
 }
 
 SEC("raw_tp/sys_enter")

@@ -196,7 +196,7 @@ static __always_inline bool is_fast(struct rss_seen *seen)
  */
 static __always_inline bool pass_over(struct rss_seen *seen)
 {
-	__u64 every = interval / ALYS_PAGE_SZ;
+	__u64 every = (interval > config.page_interval ? interval : config.page_interval) / ALYS_PAGE_SZ;
 	if (seen->every != every) {
 		seen->every = every;
 		seen->left = every ? next_gap(every) : 0;
@@ -210,19 +210,28 @@ static __always_inline bool pass_over(struct rss_seen *seen)
 	return false;
 }
 
-static __always_inline void page_send(struct pt_regs *regs, __u64 addr, __u64 size, __u64 interval, __u32 memory)
+/* What has come: a page, or a mapping. */
+struct memory_come {
+	__u64 addr, size;
+	__u64 interval;
+	__u32 memory; /* ALYS_MEMORY_* */
+	__u8 subject;
+};
+
+static __always_inline void memory_send(struct pt_regs *regs, const struct memory_come *m)
 {
-	__u64 stack = stack_take_anywhere(regs, stack_mix(stack_owner(), memory), memory);
+	__u64 stack = stack_take_anywhere(regs, stack_mix(stack_owner(), m->memory), m->memory);
 	struct alys_ev_alloc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
 		count_loss(ALYS_ST_LOST_RING_ALLOC);
 		return;
 	}
 	head_fill(&e->h, ALYS_EV_ALLOC);
-	e->addr = addr;
-	e->size = size;
+	e->h.subject = m->subject;
+	e->addr = m->addr;
+	e->size = m->size;
 	e->stack = stack;
-	e->interval = interval;
+	e->interval = m->interval;
 	e->batch = 0;
 	e->span = 0;
 	bpf_ringbuf_submit(e, wake_flag(count(ALYS_ST_REC_ALLOC)));
@@ -253,7 +262,8 @@ static __always_inline void pages_come(struct touch *t, struct pt_regs *regs, __
 	__u64 size = pages * ALYS_PAGE_SZ, addr = t->addr & -(size >= ALYS_HUGE_SZ ? ALYS_HUGE_SZ : ALYS_PAGE_SZ);
 	t->addr = 0;
 	/* Gaps of this mean: a chance of 1 - exp(-1 / every), as of so many bytes sampled every `every` times as many. */
-	page_send(regs, addr, size, t->every ? size * t->every : 1, memory_of(member, size));
+	memory_send(regs, &(struct memory_come){ addr, size, t->every ? size * t->every : 1, memory_of(member, size),
+						 ALYS_SUBJECT_PAGES });
 }
 
 #define REMAP_FIXED 2 /* MREMAP_FIXED, include/uapi/linux/mman.h */
@@ -283,15 +293,17 @@ static __always_inline bool range_of(const struct pt_regs *regs, const struct to
 	return addr;
 }
 
+/* enter: of mappings, when the call began; of pages 0. */
 static __always_inline void range_send(__u8 kind, __u64 start, __u64 end, __u64 to, __u64 enter)
 {
 	struct alys_ev_range *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
-	count(ALYS_ST_HIT_GONE);
+	count(enter ? ALYS_ST_HIT_UNMAPPED : ALYS_ST_HIT_GONE);
 	if (!e) {
 		count_loss(ALYS_ST_LOST_RING_FREE);
 		return;
 	}
 	head_fill(&e->h, kind);
+	e->h.subject = enter ? ALYS_SUBJECT_MAPPINGS : ALYS_SUBJECT_PAGES;
 	e->start = start;
 	e->end = end;
 	e->to = to;

@@ -35,7 +35,7 @@ may_examine    := base access sandbox event elf unwind functions sites notes pro
 may_helper     := base access sandbox elf
 may_calibrate  := base event probe intake helper
 may_launch     := base machine intake target wire
-may_recording  := catalog allocators
+may_recording  := event catalog allocators
 may_counting   := base event catalog functions probe target examine recording wire
 may_attach     := base catalog unwind sites probe intake target examine calibrate recording counting allocators
 may_window     := base
@@ -67,7 +67,7 @@ may_http       := base catalog
 may_push       := base access catalog http
 may_verbs      := base machine access allocators catalog probe target examine calibrate launch recording counting recorder heapreader heapview mallocview naming trace format sink report replay
 may_top        := base
-may_cli        := base access catalog helper functions heapview mallocview sink report monitor daemon verbs allocators
+may_cli        := base event access catalog helper functions heapview mallocview sink report monitor daemon verbs allocators
 may_main       := base cli
 
 folder_of = $(firstword $(foreach p,$(PARTS),$(if $(filter $(1),$($(p))),user/$(p)/$(1))))

@@ -88,7 +88,7 @@ static int print_sums(const struct probe *p)
 static int try_in(uint32_t pid, int fd, struct elf *e, const char *path, const struct site_list *list, bool end,
 		  struct err *err)
 {
-	struct probe_config cfg = { .ring_sz = 16 << 20 };
+	struct probe_config cfg = { .ring_sz = 16 << 20, .subjects = 1u << ALYS_SUBJECT_ALLOCATIONS };
 	struct sites_options plain = { 0 };
 	struct site_list proof = { 0 };
 	struct probe_trial t;

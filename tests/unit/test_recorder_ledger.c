@@ -44,8 +44,8 @@ static int set_up(void **state)
 	n[ALYS_ST_NESTED] = 7;
 	n[ALYS_ST_LOST_RING_ALLOC] = 10;
 	n[ALYS_ST_LOST_NO_RETURN] = 3;
-	s->in.own.written[EVENT_ALLOC] = 35;
-	s->in.own.written[EVENT_FREE] = 25;
+	s->in.own.written[SUBJECT_ALLOCATIONS][EVENT_ALLOC] = 35;
+	s->in.own.written[SUBJECT_ALLOCATIONS][EVENT_FREE] = 25;
 	*state = s;
 	return s->h.catalog ? 0 : -1;
 }
@@ -176,12 +176,12 @@ static void test_each_file_adds_up(void **state)
 
 	out.ctx = second;
 	s->ledger.account = before;
-	s->in.kernel.n[ALYS_ST_FAILED] += 3;  /* these three */
-	s->in.own.written[EVENT_ALLOC] += 15; /* all that had been in the ring */
-	s->in.own.written[EVENT_FREE] += 5;
+	s->in.kernel.n[ALYS_ST_FAILED] += 3;                       /* these three */
+	s->in.own.written[SUBJECT_ALLOCATIONS][EVENT_ALLOC] += 15; /* all that had been in the ring */
+	s->in.own.written[SUBJECT_ALLOCATIONS][EVENT_FREE] += 5;
 	s->in.kernel.n[ALYS_ST_HIT_ALLOC] += 8;
 	s->in.kernel.n[ALYS_ST_REC_ALLOC] += 8;
-	s->in.own.written[EVENT_ALLOC] += 8;
+	s->in.own.written[SUBJECT_ALLOCATIONS][EVENT_ALLOC] += 8;
 	ledger_publish(&s->ledger, &s->in, 2);
 	ledger_cut(&s->ledger);
 	assert_law(second);

@@ -24,7 +24,7 @@ struct intake {
 
 static struct intake_who who_of(const struct alys_head *h)
 {
-	return (struct intake_who){ .tgid = h->tgid, .tid = h->tid, .time_ns = h->time };
+	return (struct intake_who){ .tgid = h->tgid, .tid = h->tid, .time_ns = h->time, .subject = h->subject };
 }
 
 static void event_head(struct event *e, const struct alys_head *h, enum event_kind kind)
@@ -92,6 +92,11 @@ static void give_event(struct intake *in, const struct alys_head *h)
 _Static_assert(ALYS_PID_TAG == EVENT_PID_TAG && ALYS_PID_TAG_BITS == EVENT_PID_TAG_BITS &&
 		       ALYS_PID_NUMBER_BITS == EVENT_PID_NUMBER_BITS,
 	       "a pid has one form");
+
+#define SAME_SUBJECT(name) _Static_assert((int)ALYS_SUBJECT_##name == (int)SUBJECT_##name, "a subject has one number")
+SAME_SUBJECT(ALLOCATIONS);
+SAME_SUBJECT(PAGES);
+SAME_SUBJECT(MAPPINGS);
 
 #define SAME_END(name) _Static_assert((int)ALYS_STOP_##name == (int)STACK_END_##name, "an end of walks has one number")
 SAME_END(COMPLETE);

@@ -21,7 +21,8 @@
 struct intake_who {
 	uint32_t tgid, tid;
 	uint64_t time_ns;
-	uint16_t held; /* the thread waits until the note has been handled; its ring of requests, 0 = it does not wait */
+	uint8_t subject; /* enum subject */
+	uint8_t held;    /* the thread waits until the note has been handled; its ring of requests, 0 = it does not wait */
 };
 
 struct intake_stack {

@@ -6,20 +6,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is watched: calls of allocators by probes in programs, or the kernel. */
-enum probe_subject { PROBE_CALLS, PROBE_PAGES, PROBE_MAPPINGS };
-
 struct probe_config {
-	uint64_t interval; /* bytes:N, 0 = exact */
+	uint64_t interval;      /* bytes:N, 0 = exact */
+	uint64_t page_interval; /* the same of pages */
 	uint64_t min_size;
 	uint32_t max_frames; /* 0 = no stacks */
 	uint32_t ring_sz;    /* bytes, power of two */
 	uint32_t calls_max;  /* for few processes: at most so many calls in flight; 0 = any number */
 	uint64_t memory;     /* memory limit of the whole recording, of which maps get shares; 0 = none */
 	bool follow;
-	bool all; /* every process that is not excluded, including later ones */
-	enum probe_subject subject;
-	bool report_all; /* report start and end of all processes */
+	bool all;          /* every process that is not excluded, including later ones */
+	uint32_t subjects; /* what is watched: 1 << ALYS_SUBJECT_*, or-ed */
+	bool report_all;   /* report start and end of all processes */
 	bool free_stacks;
 	bool windowed;     /* probes are attached and detached at run time, see probe/window.h */
 	bool check_stacks; /* compare each remembered walk with a full one */

@@ -57,7 +57,7 @@ static uint32_t slots_of(uint32_t cpus, uint64_t share)
 struct sizes sizes_of(const struct probe_config *cfg)
 {
 	uint64_t memory = memory_of(cfg);
-	bool samples = (cfg->interval || cfg->min_size) && cfg->subject == PROBE_CALLS,
+	bool samples = (cfg->interval || cfg->min_size) && cfg->subjects & 1u << ALYS_SUBJECT_ALLOCATIONS,
 	     fine = cfg->interval && cfg->interval < FINE, small = cfg->calls_max;
 	uint32_t sampled = fine ? within(memory / 6, SAMPLED_SZ, 4096, SAMPLED_FINE_MAX)
 				: within(memory / 11, SAMPLED_SZ, 4096, SAMPLED_MAX);

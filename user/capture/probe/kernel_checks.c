@@ -109,7 +109,11 @@ static void price_lines(struct buf *out, struct probe *p)
 static bool try_load(struct buf *out)
 {
 	struct err err = { 0 };
-	struct probe_config cfg = { .ring_sz = 4096, .max_frames = 16, .interval = 1 << 19, .windowed = true };
+	struct probe_config cfg = { .ring_sz = 4096,
+				    .max_frames = 16,
+				    .interval = 1 << 19,
+				    .subjects = 1u << ALYS_SUBJECT_ALLOCATIONS,
+				    .windowed = true };
 	struct probe *p = probe_open(&cfg, &err);
 	bool ok = p && !probe_ready(p, &err);
 	line(out, "programs", ok, ok ? "loaded and unloaded" : err.text);

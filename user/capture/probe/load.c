@@ -47,6 +47,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 	const struct pidns own = pidns_own();
 	p->skel->rodata->config = (struct alys_config){
 		.interval = cfg->interval,
+		.page_interval = cfg->page_interval,
 		.min_size = cfg->min_size,
 		.pidns_dev = own.dev,
 		.pidns_ino = own.ino,
@@ -89,23 +90,28 @@ static void let_sleep(struct probe *p)
 		bpf_program__set_flags(walking[i], BPF_F_SLEEPABLE);
 }
 
-/* Either the programs for calls, those for pages or those for mappings. */
-static void choose_subject(struct probe *p, const struct probe_config *cfg)
+static bool watches(uint32_t subjects, uint32_t subject)
+{
+	return subjects & 1u << subject;
+}
+
+/* The programs for calls, those for pages and those for mappings. */
+static void choose_subjects(struct probe *p, const struct probe_config *cfg)
 {
 	const struct {
 		struct bpf_program *prog;
-		enum probe_subject subject;
+		uint32_t subject;
 	} kernel[] = {
-		{ p->skel->progs.on_touch, PROBE_PAGES },     { p->skel->progs.on_rss, PROBE_PAGES },
-		{ p->skel->progs.on_place, PROBE_PAGES },     { p->skel->progs.on_call, PROBE_MAPPINGS },
-		{ p->skel->progs.on_called, PROBE_MAPPINGS },
+		{ p->skel->progs.on_touch, ALYS_SUBJECT_PAGES },     { p->skel->progs.on_rss, ALYS_SUBJECT_PAGES },
+		{ p->skel->progs.on_place, ALYS_SUBJECT_PAGES },     { p->skel->progs.on_call, ALYS_SUBJECT_MAPPINGS },
+		{ p->skel->progs.on_called, ALYS_SUBJECT_MAPPINGS },
 	};
 	struct bpf_program *prog;
 	for (size_t i = 0; i < sizeof(kernel) / sizeof(kernel[0]); i++)
-		bpf_program__set_autoload(kernel[i].prog, cfg->subject == kernel[i].subject);
+		bpf_program__set_autoload(kernel[i].prog, watches(cfg->subjects, kernel[i].subject));
 	bpf_object__for_each_program(prog, p->skel->obj)
 	{
-		if (cfg->subject != PROBE_CALLS && !strcmp(bpf_program__section_name(prog), "uprobe"))
+		if (!watches(cfg->subjects, ALYS_SUBJECT_ALLOCATIONS) && !strcmp(bpf_program__section_name(prog), "uprobe"))
 			bpf_program__set_autoload(prog, false);
 	}
 }
@@ -131,7 +137,7 @@ static void choose_programs(struct probe *p, const struct probe_config *cfg)
 	bpf_program__set_expected_attach_type(session, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
 	for (size_t i = 0; i < sizeof(multi) / sizeof(multi[0]) && p->tier != PROBE_TIER_PERF; i++)
 		bpf_program__set_expected_attach_type(multi[i], (enum bpf_attach_type)ATTACH_UPROBE_MULTI);
-	choose_subject(p, cfg);
+	choose_subjects(p, cfg);
 }
 
 static int explain_load(int rc, struct err *err)
@@ -190,9 +196,9 @@ static int check_kernel(const struct kernel_facts *facts, const struct probe_con
 		return err_set(err, ENOTSUP,
 			       "this kernel has no type information (/sys/kernel/btf/vmlinux): "
 			       "boot one built with CONFIG_DEBUG_INFO_BTF");
-	if (cfg->subject == PROBE_MAPPINGS && !facts->calls)
+	if (watches(cfg->subjects, ALYS_SUBJECT_MAPPINGS) && !facts->calls)
 		return err_set(err, ENOTSUP, "--maps: this kernel does not report system calls (CONFIG_FTRACE_SYSCALLS)");
-	if (cfg->subject == PROBE_PAGES && !facts->resident)
+	if (watches(cfg->subjects, ALYS_SUBJECT_PAGES) && !facts->resident)
 		return err_set(err, ENOTSUP,
 			       "--rss needs Linux 6.2 or later: this kernel does not report each page that becomes resident");
 	return 0;
@@ -223,9 +229,9 @@ static int load(struct probe *p, const struct probe_config *cfg, struct err *err
 	if (rc)
 		return rc;
 	p->tier = tier_of(&p->facts);
-	p->subject = cfg->subject;
-	/* Pages come while the kernel holds locks. */
-	p->walk = cfg->subject == PROBE_CALLS ? choose_walk(p, cfg->walk) : ALYS_WALK_TABLES;
+	p->subjects = cfg->subjects;
+	/* Pages come while the kernel holds locks: stacks of all subjects are walked in the same way, without sleeping. */
+	p->walk = cfg->subjects == 1u << ALYS_SUBJECT_ALLOCATIONS ? choose_walk(p, cfg->walk) : ALYS_WALK_TABLES;
 	programs_register();
 	p->skel = object_open(&p->facts);
 	if (!p->skel)
@@ -371,7 +377,7 @@ void probe_allow_holds(struct probe *p)
 
 int probe_listen(struct probe *p, bool on, struct err *err)
 {
-	bool pages = p->subject == PROBE_PAGES, maps = p->subject == PROBE_MAPPINGS;
+	bool pages = watches(p->subjects, ALYS_SUBJECT_PAGES), maps = watches(p->subjects, ALYS_SUBJECT_MAPPINGS);
 	const struct {
 		const char *name;
 		const struct bpf_program *prog;

@@ -65,7 +65,7 @@ struct probe {
 	bool windows_detached; /* those for windows are detached */
 	bool windowed;         /* as configured, like: */
 	bool no_frees;
-	enum probe_subject subject;
+	uint32_t subjects; /* 1 << ALYS_SUBJECT_* */
 	uint32_t trials_cnt;
 	struct files files;
 	struct counted_list counted;

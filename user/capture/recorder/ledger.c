@@ -79,19 +79,41 @@ static void put_calls(struct ledger *g, const struct ledger_sources *in)
 	put(g, "no-return", "calls left by an exception, longjmp or thread exit", COUNT_LOST, rest);
 }
 
+/* Returns their sum. */
+static uint64_t put_arrived(struct ledger *g, const struct ledger_sources *in)
+{
+	static const struct {
+		enum subject subject;
+		enum event_kind kind;
+		const char *name, *help;
+	} rows[] = {
+		{ SUBJECT_ALLOCATIONS, EVENT_ALLOC, "recorded-alloc", "allocations that arrived" },
+		{ SUBJECT_ALLOCATIONS, EVENT_REALLOC, "recorded-realloc", "reallocations that arrived" },
+		{ SUBJECT_ALLOCATIONS, EVENT_FREE, "recorded-free", "frees that arrived" },
+		{ SUBJECT_PAGES, EVENT_ALLOC, "recorded-page", "touches of pages that arrived" },
+		{ SUBJECT_PAGES, EVENT_FREE, "recorded-gone", "ranges of pages that left or moved, that arrived" },
+		{ SUBJECT_MAPPINGS, EVENT_ALLOC, "recorded-mapping", "mappings that arrived" },
+		{ SUBJECT_MAPPINGS, EVENT_FREE, "recorded-unmapped", "ranges of mappings that went or moved, that arrived" },
+	};
+	uint64_t sum = 0;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t n = in->own.written[rows[i].subject][rows[i].kind];
+		put(g, rows[i].name, rows[i].help, COUNT_NOTE, n);
+		sum += n;
+	}
+	return sum;
+}
+
 static void put_own(struct ledger *g, const struct ledger_sources *in)
 {
 	uint64_t sent = in->kernel.n[ALYS_ST_REC_ALLOC] + in->kernel.n[ALYS_ST_REC_REALLOC] + in->kernel.n[ALYS_ST_REC_FREE];
-	uint64_t got = in->own.written[EVENT_ALLOC] + in->own.written[EVENT_REALLOC] + in->own.written[EVENT_FREE];
+	uint64_t got = put_arrived(g, in);
 	uint64_t by_gc = in->collections.reclaimed + in->collections.reused;
 	uint64_t dropped = g->dropped_before + consumer_dropped(g->h->out);
 	uint64_t begun = in->kernel.n[ALYS_ST_WAIT_BEGIN], ended = in->kernel.n[ALYS_ST_WAIT_END];
 	put(g, "recorded", "events in the trace", COUNT_RECORDED, got + by_gc - dropped);
 	if (by_gc)
 		put(g, "hits-gc", "blocks that a collector was seen to free", COUNT_HIT, by_gc);
-	put(g, "recorded-alloc", "allocations that arrived", COUNT_NOTE, in->own.written[EVENT_ALLOC]);
-	put(g, "recorded-realloc", "reallocations that arrived", COUNT_NOTE, in->own.written[EVENT_REALLOC]);
-	put(g, "recorded-free", "frees that arrived", COUNT_NOTE, in->own.written[EVENT_FREE]);
 	put_waiting(g, "in-flight", "calls that had not returned when the recording ended", COUNT_SKIPPED,
 		    begun > ended ? begun - ended : 0);
 	/* Late while the recording runs, lost when it is over. */

@@ -15,10 +15,10 @@
 
 /* Events and stacks counted by the recording itself. */
 struct recorder_stats {
-	uint64_t written[4];     /* events handed to the consumer, by kind */
-	uint64_t foreign;        /* records of processes that are no longer known */
-	uint64_t unknown_stacks; /* events whose stack record was lost */
-	uint64_t unresolved;     /* stacks with an address in no known file */
+	uint64_t written[SUBJECT_CNT][4]; /* events handed to the consumer, by kind */
+	uint64_t foreign;                 /* records of processes that are no longer known */
+	uint64_t unknown_stacks;          /* events whose stack record was lost */
+	uint64_t unresolved;              /* stacks with an address in no known file */
 };
 
 /* All counters of a recording, read at one time. */

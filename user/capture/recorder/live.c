@@ -73,7 +73,7 @@ static void on_made(void *ctx, const struct event *e)
 static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_hash, struct event *e)
 {
 	struct live *l = ctx;
-	e->proc = proc_at(l, who);
+	e->proc = target_heap(l->h.targets, proc_at(l, who), who->subject);
 	if (!e->proc.n) {
 		l->stats.foreign++;
 		return;
@@ -82,23 +82,28 @@ static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_has
 		e->stack = stacks_find(&l->stacks, &l->last.of, stack_hash);
 	l->stats.unknown_stacks += stack_hash && !e->stack.n;
 	windows_weigh(l->windows, e);
-	l->stats.written[e->kind]++;
-	if (gcwatch_event(&l->gc, who->tgid, e))
+	l->stats.written[who->subject][e->kind]++;
+	if (who->subject == SUBJECT_ALLOCATIONS ? gcwatch_event(&l->gc, who->tgid, e) : live_memory_comes(l, who->subject, e))
 		l->abandoned = true;
-	live_memory_comes(l, e);
 	live_write_event(l, e);
 }
 
 static void on_range(void *ctx, const struct intake_range *r)
 {
 	struct live *l = ctx;
-	const struct resident_range g = { proc_at(l, &r->who), r->who.tid, r->who.time_ns, r->start, r->end, r->enter_ns };
+	const struct resident_range g = { target_heap(l->h.targets, proc_at(l, &r->who), r->who.subject),
+					  r->who.tid,
+					  r->who.time_ns,
+					  r->start,
+					  r->end,
+					  r->enter_ns };
 	if (!g.proc.n) {
 		l->stats.foreign++;
 		return;
 	}
-	l->stats.written[EVENT_FREE]++;
-	live_memory_goes(l, &g, r);
+	l->stats.written[r->who.subject][EVENT_FREE]++;
+	if (live_memory_goes(l, &g, r))
+		l->abandoned = true;
 }
 
 static void on_collection(void *ctx, const struct intake_collection *c)
@@ -171,10 +176,15 @@ static void on_stack(void *ctx, const struct intake_stack *s)
 	stacks_put(&l->stacks, &l->last.of, s->hash, &found);
 }
 
-static void write_mark(struct live *l, enum event_kind kind, uint8_t flags, struct proc_id proc, const struct intake_who *who)
+/* To each heap of the process. */
+static void write_mark(struct live *l, struct event e)
 {
-	struct event e = { .kind = (uint8_t)kind, .flags = flags, .proc = proc, .tid = who->tid, .time_ns = who->time_ns };
-	live_write_event(l, &e);
+	const struct proc_id proc = e.proc;
+	for (enum subject s = 0; s < SUBJECT_CNT; s++) {
+		e.proc = target_heap(l->h.targets, proc, s);
+		if (record_has(l->h.o, s))
+			live_write_event(l, &e);
+	}
 }
 
 static void write_exit(struct live *l, struct proc_id proc, const struct intake_who *who, uint64_t status)
@@ -183,17 +193,17 @@ static void write_exit(struct live *l, struct proc_id proc, const struct intake_
 	e.flags = (reaper_take_victim(&l->reaper, proc) ? EVENT_F_OUT_OF_MEMORY : 0) |
 		  (status & ALYS_EXIT_STATUS ? EVENT_F_STATUS : 0);
 	e.size = (uint32_t)status;
-	live_write_event(l, &e);
+	write_mark(l, e);
 }
 
 static void on_exec(struct live *l, const struct intake_who *who, uint64_t program)
 {
 	if (l->h.counting)
 		entries_exec(&l->entries, who->tgid, program);
-	gcwatch_gone(&l->gc, target_find(l->h.targets, who->tgid), who->tgid);
-	write_mark(l, EVENT_EXEC, 0, target_find(l->h.targets, who->tgid), who);
-	resident_forget(&l->resident, target_find(l->h.targets, who->tgid));
-	mappings_forget(&l->mappings, target_find(l->h.targets, who->tgid));
+	const struct proc_id old = target_find(l->h.targets, who->tgid);
+	gcwatch_gone(&l->gc, old, who->tgid);
+	write_mark(l, (struct event){ .kind = EVENT_EXEC, .proc = old, .tid = who->tid, .time_ns = who->time_ns });
+	live_memory_ends(l, old);
 	struct proc_id id = target_exec(l->h.targets, who->tgid, who->time_ns);
 	if (!id.n) {
 		l->abandoned = true;
@@ -243,8 +253,7 @@ static void on_end(struct live *l, const struct intake_who *who, uint64_t status
 		entries_end(&l->entries, who->tgid);
 	gcwatch_gone(&l->gc, proc, who->tgid);
 	write_exit(l, proc, who, status);
-	resident_forget(&l->resident, proc);
-	mappings_forget(&l->mappings, proc);
+	live_memory_ends(l, proc);
 	target_gone(l->h.targets, who->tgid);
 	tables_drop_mappings(probe_tables(l->h.probe), who->tgid);
 	attach_forget(l->attach, who->tgid);
@@ -329,7 +338,7 @@ static void on_mapping(void *ctx, const struct mapping *map, const struct module
 static void on_module(void *ctx, const struct proc *p, const struct module *m, int fd)
 {
 	struct live *l = ctx;
-	if (l->h.o->subject == RECORD_ALLOCATIONS)
+	if (record_has(l->h.o, SUBJECT_ALLOCATIONS))
 		attach_module(l->attach, p, m, fd);
 }
 
@@ -409,19 +418,17 @@ static int open_windows(struct live *l, struct err *err)
 
 static int open_probes(struct live *l, struct err *err)
 {
-	static const enum probe_subject subjects[] = {
-		[RECORD_ALLOCATIONS] = PROBE_CALLS, [RECORD_PAGES] = PROBE_PAGES, [RECORD_MAPPINGS] = PROBE_MAPPINGS
-	};
 	const struct record_options *o = l->h.o;
 	struct probe_config cfg = {
 		.interval = o->interval,
+		.page_interval = o->interval ?: PAGE_INTERVAL,
 		.min_size = o->min_size,
 		.max_frames = o->backtrace == BACKTRACE_NONE ? 0 : o->backtrace_limit,
 		.ring_sz = (uint32_t)o->ring_sz,
 		.memory = o->memory,
 		.follow = o->follow,
 		.all = live_takes_all(l),
-		.subject = subjects[o->subject],
+		.subjects = record_beside(o) | 1u << record_first(o),
 		.report_all = l->h.select != NULL,
 		.free_stacks = !o->no_free_stacks,
 		.windowed = record_overhead(o) > 0,
@@ -511,6 +518,7 @@ int live_open(struct live *l, const struct record_options *o, const struct selec
 	struct target_ops out = live_target_ops;
 	out.ctx = l;
 	out.labels = o->labels;
+	out.beside = record_beside(o);
 	l->h.o = o;
 	l->stacks.h = &l->h;
 	l->ledger = (struct ledger){ .h = &l->h, .ctx = l, .event = on_made };
@@ -557,7 +565,7 @@ int live_add(struct live *l, uint32_t tgid, struct err *err)
 	struct proc_id id = target_add(l->h.targets, tgid, (struct proc_id){ 0 }, err);
 	if (!id.n)
 		return -err->code;
-	if (l->h.o->subject == RECORD_PAGES)
+	if (record_has(l->h.o, SUBJECT_PAGES))
 		l->resident_start += memory_resident(tgid);
 	if (l->started_ns)
 		live_memory_begins(l, id, tgid);
@@ -635,7 +643,7 @@ static void warn_when_closed(struct live *l)
 
 static void warn_when_silent(struct live *l, uint64_t now)
 {
-	if (l->warned_silent || l->h.o->subject != RECORD_ALLOCATIONS || now - l->started_ns < SILENCE_NS)
+	if (l->warned_silent || !record_has(l->h.o, SUBJECT_ALLOCATIONS) || now - l->started_ns < SILENCE_NS)
 		return;
 	l->warned_silent = true;
 	struct probe_stats s;

@@ -100,10 +100,15 @@ void live_end_reused(struct live *l, uint32_t tgid);
 
 /* To the consumer. */
 void live_write_event(struct live *l, const struct event *e);
-/* Of --rss and --maps: an event of memory that came, a range that went or moved, a program that has begun. */
-void live_memory_comes(struct live *l, const struct event *e);
-void live_memory_goes(struct live *l, const struct resident_range *g, const struct intake_range *r);
+/*
+ * Of --rss and --maps: an event of memory that came, a range that went or moved (both of the subject's heap; 0 or -ENOMEM); a
+ * program that has begun, was forked or has ended.
+ */
+int live_memory_comes(struct live *l, enum subject s, const struct event *e);
+int live_memory_goes(struct live *l, const struct resident_range *g, const struct intake_range *r);
 void live_memory_begins(struct live *l, struct proc_id proc, uint32_t tgid);
+void live_memory_forks(struct live *l, struct proc_id parent, struct proc_id child);
+void live_memory_ends(struct live *l, struct proc_id proc);
 /* Forgets all processes, though they still run, as if none had been added. */
 void live_forget_processes(struct live *l);
 /* How exact the live set is. */

@@ -5,38 +5,48 @@
 #include "recorder/live.h"
 #include "resident/resident_memory.h"
 
-void live_memory_comes(struct live *l, const struct event *e)
+static struct proc_id heap_of(const struct live *l, enum subject s, struct proc_id proc)
 {
-	if (l->h.o->subject == RECORD_PAGES && resident_come(&l->resident, e))
-		l->abandoned = true;
-	if (l->h.o->subject == RECORD_MAPPINGS && mappings_come(&l->mappings, e))
-		l->abandoned = true;
+	return target_heap(l->h.targets, proc, s);
 }
 
-static int range_changes(struct live *l, const struct resident_range *g, const struct intake_range *r)
+int live_memory_comes(struct live *l, enum subject s, const struct event *e)
 {
-	if (l->h.o->subject == RECORD_MAPPINGS)
+	return s == SUBJECT_PAGES ? resident_come(&l->resident, e) : mappings_come(&l->mappings, e);
+}
+
+int live_memory_goes(struct live *l, const struct resident_range *g, const struct intake_range *r)
+{
+	if (r->who.subject == SUBJECT_MAPPINGS)
 		return r->moved ? mappings_moved(&l->mappings, g, r->to) : mappings_gone(&l->mappings, g);
 	return r->moved ? resident_moved(&l->resident, g, r->to) : resident_gone(&l->resident, g);
 }
 
-void live_memory_goes(struct live *l, const struct resident_range *g, const struct intake_range *r)
+void live_memory_begins(struct live *l, struct proc_id proc, uint32_t tgid)
 {
-	if (range_changes(l, g, r))
+	if (record_has(l->h.o, SUBJECT_MAPPINGS) && mappings_begin(&l->mappings, heap_of(l, SUBJECT_MAPPINGS, proc), tgid))
 		l->abandoned = true;
 }
 
-void live_memory_begins(struct live *l, struct proc_id proc, uint32_t tgid)
+void live_memory_forks(struct live *l, struct proc_id parent, struct proc_id child)
 {
-	if (l->h.o->subject == RECORD_MAPPINGS && mappings_begin(&l->mappings, proc, tgid))
+	if (mappings_fork(&l->mappings, heap_of(l, SUBJECT_MAPPINGS, parent), heap_of(l, SUBJECT_MAPPINGS, child)))
 		l->abandoned = true;
+}
+
+void live_memory_ends(struct live *l, struct proc_id proc)
+{
+	resident_forget(&l->resident, heap_of(l, SUBJECT_PAGES, proc));
+	mappings_forget(&l->mappings, heap_of(l, SUBJECT_MAPPINGS, proc));
 }
 
 void live_begin_mappings(struct live *l)
 {
 	const struct proc *p;
-	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));)
-		live_memory_begins(l, p->id, p->tgid);
+	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
+		if (!p->subject)
+			live_memory_begins(l, p->id, p->tgid);
+	}
 }
 
 static void settle_resident(struct live *l, const struct proc *p)
@@ -45,7 +55,7 @@ static void settle_resident(struct live *l, const struct proc *p)
 	if (fd < 0)
 		return;
 	l->resident_end += memory_resident(p->tgid);
-	resident_sweep(&l->resident, p->id, l->stopped_ns, memory_has_page, &fd);
+	resident_sweep(&l->resident, heap_of(l, SUBJECT_PAGES, p->id), l->stopped_ns, memory_has_page, &fd);
 	close(fd);
 }
 
@@ -55,9 +65,10 @@ void live_settle(struct live *l)
 	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
 		if (target_find(l->h.targets, p->tgid).n != p->id.n || !target_alive(l->h.targets, p->id))
 			continue;
-		if (l->h.o->subject == RECORD_PAGES)
+		const struct proc_id maps = heap_of(l, SUBJECT_MAPPINGS, p->id);
+		if (record_has(l->h.o, SUBJECT_PAGES))
 			settle_resident(l, p);
-		else if (l->h.o->subject == RECORD_MAPPINGS && mappings_settle(&l->mappings, p->id, p->tgid, l->stopped_ns))
+		if (record_has(l->h.o, SUBJECT_MAPPINGS) && mappings_settle(&l->mappings, maps, p->tgid, l->stopped_ns))
 			l->abandoned = true;
 	}
 }

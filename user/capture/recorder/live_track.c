@@ -41,12 +41,16 @@ static struct proc_id on_fork(void *ctx, uint32_t parent, uint32_t child, uint64
 {
 	struct live *l = ctx;
 	struct proc_id from = target_find(l->h.targets, parent), id = target_fork(l->h.targets, parent, child);
-	struct event e = { .kind = EVENT_FORK, .proc = id, .tid = child, .old_addr = from.n, .time_ns = time_ns };
+	struct event e = { .kind = EVENT_FORK, .tid = child, .time_ns = time_ns };
 	if (!id.n)
 		return id;
-	live_write_event(l, &e);
-	if (mappings_fork(&l->mappings, from, id))
-		l->abandoned = true;
+	for (enum subject s = 0; s < SUBJECT_CNT; s++) {
+		e.proc = target_heap(l->h.targets, id, s);
+		e.old_addr = target_heap(l->h.targets, from, s).n;
+		if (record_has(l->h.o, s))
+			live_write_event(l, &e);
+	}
+	live_memory_forks(l, from, id);
 	attach_child(l->attach, catalog_proc(l->h.catalog, id));
 	return id;
 }

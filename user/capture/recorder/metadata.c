@@ -36,10 +36,26 @@ void metadata_start(struct live *l)
 	meta(l, "start_mono_ns", "%" PRIu64, now_ns());
 }
 
+static void metadata_subjects(struct live *l)
+{
+	const struct record_options *o = l->h.o;
+	struct buf beside = { 0 };
+	if (record_first(o) != SUBJECT_ALLOCATIONS)
+		meta_text(l, SUBJECT_KEY, subject_name(record_first(o)));
+	for (enum subject s = 0; s < SUBJECT_CNT; s++) {
+		if (record_beside(o) & 1u << s)
+			buf_addf(&beside, "%s%s", beside.len ? "," : "", subject_name(s));
+	}
+	if (beside.len)
+		meta_text(l, BESIDE_KEY, buf_str(&beside));
+	if (record_beside(o) & 1u << SUBJECT_PAGES)
+		meta(l, "page_sample", "bytes:%" PRIu64, o->interval ?: PAGE_INTERVAL);
+	buf_free(&beside);
+}
+
 void metadata_begin(struct live *l)
 {
 	static const char *const backtraces[] = { "none", "addr", "name", "full" };
-	static const char *const subjects[] = { [RECORD_PAGES] = "resident pages", [RECORD_MAPPINGS] = "mappings" };
 	static const char *const walks[] = { "frame pointers", "tables", "tables, sleepable" };
 	struct utsname u;
 	uname(&u);
@@ -56,8 +72,7 @@ void metadata_begin(struct live *l)
 		meta(l, "sample", "program");
 	else if (l->h.o->interval)
 		meta(l, "sample", "bytes:%" PRIu64, l->rate.interval);
-	if (subjects[l->h.o->subject])
-		meta(l, "subject", "%s", subjects[l->h.o->subject]);
+	metadata_subjects(l);
 	if (l->windows)
 		meta(l, "max_overhead", "%g %%", record_overhead(l->h.o));
 	if (l->h.o->no_frees)
@@ -191,9 +206,9 @@ static void metadata_mappings(struct live *l)
 
 void metadata_end(struct live *l)
 {
-	if (l->h.o->subject == RECORD_PAGES)
+	if (record_has(l->h.o, SUBJECT_PAGES))
 		metadata_resident(l);
-	if (l->h.o->subject == RECORD_MAPPINGS)
+	if (record_has(l->h.o, SUBJECT_MAPPINGS))
 		metadata_mappings(l);
 	metadata_windows_end(l);
 	meta(l, "end_mono_ns", "%" PRIu64, l->stopped_ns);

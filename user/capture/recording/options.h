@@ -10,6 +10,7 @@
 
 #include "allocators/own.h"
 #include "catalog/attributes.h"
+#include "event/event.h"
 
 /* Defaults. */
 #define RECORD_DEFAULTS                                                                                           \
@@ -21,9 +22,6 @@
 /* Percent: the limit of sampled recordings, where the user says nothing. */
 #define OVERHEAD_DEFAULT 1.0
 #define OVERHEAD_UNSET (-1.0)
-
-/* What the events of a recording are. */
-enum record_subject { RECORD_ALLOCATIONS, RECORD_PAGES, RECORD_MAPPINGS };
 
 enum backtrace { BACKTRACE_NONE, BACKTRACE_ADDR, BACKTRACE_NAME, BACKTRACE_FULL };
 
@@ -52,7 +50,8 @@ struct record_options {
 	uint32_t no_frees; /* --profile allocations: of allocators without a collector */
 	bool check_stacks; /* check remembered stacks by a full walk */
 	bool return_probes;
-	uint32_t subject;            /* enum record_subject */
+	uint32_t subjects;           /* 1 << enum subject, or-ed; 0 = allocations */
+	bool beside;                 /* allocations, too */
 	bool stop_at_gc;             /* stop targets while the marks of a collection are read */
 	bool raw_names;              /* mangled */
 	bool debuginfod;             /* may use the network */
@@ -64,6 +63,28 @@ struct record_options {
 	bool live;                   /* its consumer reads results while it runs, not after its end */
 };
 
+/* Of pages; up to some thousand faults a second all are looked at. */
+#define PAGE_INTERVAL (256u << 10)
+
+static inline bool record_has(const struct record_options *o, enum subject s)
+{
+	return s == SUBJECT_ALLOCATIONS ? !o->subjects || o->beside : o->subjects & 1u << s;
+}
+
+/* The others are beside it. */
+static inline enum subject record_first(const struct record_options *o)
+{
+	enum subject s = SUBJECT_ALLOCATIONS;
+	while (!record_has(o, s))
+		s++;
+	return s;
+}
+
+static inline uint32_t record_beside(const struct record_options *o)
+{
+	return o->subjects & ~(1u << record_first(o));
+}
+
 /* --allocator usdt: programs sample themselves, and report it by probes of their own. */
 static inline bool record_is_noted(const struct record_options *o)
 {
@@ -72,7 +93,7 @@ static inline bool record_is_noted(const struct record_options *o)
 
 static inline double record_overhead(const struct record_options *o)
 {
-	if (!o->interval || o->subject != RECORD_ALLOCATIONS || record_is_noted(o))
+	if (!o->interval || !record_has(o, SUBJECT_ALLOCATIONS) || record_is_noted(o))
 		return 0;
 	return o->max_overhead < 0 ? OVERHEAD_DEFAULT : o->max_overhead;
 }

@@ -29,6 +29,7 @@ struct range {
 
 struct process {
 	struct proc_id id;
+	struct proc_id heaps[SUBJECT_CNT]; /* of subjects beside the first one */
 	uint32_t tgid, generation;
 	int pidfd;
 	uint32_t epoch;       /* number of times that a mapping replaced another one */
@@ -119,6 +120,25 @@ static struct process *process_new(struct target_table *t, uint32_t tgid, int pi
 	return p;
 }
 
+static int publish_heap(struct target_table *t, const struct proc *p)
+{
+	int rc = catalog_put_proc(t->catalog, p);
+	if (!rc)
+		t->ops.on_proc(t->ops.ctx, p);
+	return rc;
+}
+
+struct proc_id target_heap(const struct target_table *t, struct proc_id id, enum subject s)
+{
+	const struct process *p = process_of(t, id);
+	return p && p->heaps[s].n ? p->heaps[s] : id;
+}
+
+bool target_is_current(const struct target_table *t, const struct proc *p)
+{
+	return target_heap(t, target_find(t, p->tgid), p->subject).n == p->id.n;
+}
+
 static int publish_proc(struct target_table *t, struct process *p, const struct proc_facts *f, struct proc_id parent)
 {
 	struct buf attributes = { 0 };
@@ -133,9 +153,15 @@ static int publish_proc(struct target_table *t, struct process *p, const struct 
 		.exe = f->exe,
 		.attributes = buf_str(&attributes),
 	};
-	int rc = catalog_put_proc(t->catalog, &out);
-	if (!rc)
-		t->ops.on_proc(t->ops.ctx, &out);
+	int rc = publish_heap(t, &out);
+	for (enum subject s = 0; s < SUBJECT_CNT && !rc; s++) {
+		if (!(t->ops.beside & 1u << s))
+			continue;
+		out.id = p->heaps[s] = (struct proc_id){ ++t->procs_cnt };
+		out.parent = target_heap(t, parent, s);
+		out.subject = (uint8_t)s;
+		rc = publish_heap(t, &out);
+	}
 	buf_free(&attributes);
 	return rc;
 }

@@ -22,6 +22,7 @@ struct elf;
 struct target_ops {
 	void *ctx;
 	const char *labels; /* attributes of every process, see identity.h; borrowed; NULL = none */
+	uint32_t beside;    /* 1 << enum subject, or-ed: each process has a heap for each of these, too */
 	/*
 	 * Segments and build id of an open file, owned by the caller; NULL: none. If this op is missing, the file is
 	 * read here.
@@ -57,6 +58,10 @@ size_t target_closed_files(const struct target_table *t);
 void target_closed_text(const struct target_table *t, struct buf *out);
 /* The current proc_id of a tgid, 0 if it is not traced. */
 struct proc_id target_find(const struct target_table *t, uint32_t tgid);
+/* The process' heap of a subject beside the first one; of other subjects, the process. */
+struct proc_id target_heap(const struct target_table *t, struct proc_id id, enum subject s);
+/* Is it, or a heap of it, the current one of its tgid? */
+bool target_is_current(const struct target_table *t, const struct proc *p);
 /* Number of traced processes; ended ones count until target_gone. */
 size_t target_count(const struct target_table *t);
 /* exec: a new proc_id with an empty map list. 0 if tgid was not traced or is gone already. */

@@ -31,6 +31,8 @@ struct catalog {
 	struct table metas, counts;                    /* by the address of the interned name */
 	struct table older;                            /* by process and address of the type's name */
 	struct table called;                           /* by stack id */
+	bool shows;                                    /* `shown` was chosen */
+	uint8_t shown;
 };
 
 struct catalog *catalog_new(void)
@@ -230,6 +232,40 @@ int catalog_put_symbols(struct catalog *c, struct module_id m, uint64_t pc, cons
 	return 0;
 }
 
+const char *subject_name(enum subject s)
+{
+	static const char *const names[] = {
+		[SUBJECT_ALLOCATIONS] = "allocations", [SUBJECT_PAGES] = "resident pages", [SUBJECT_MAPPINGS] = "mappings"
+	};
+	return s < SUBJECT_CNT ? names[s] : NULL;
+}
+
+static enum subject first_subject(const struct catalog *c)
+{
+	const char *name = catalog_meta(c, SUBJECT_KEY);
+	enum subject s = name ? SUBJECT_CNT - 1 : SUBJECT_ALLOCATIONS;
+	while (s && strcmp(subject_name(s), name))
+		s--;
+	return s;
+}
+
+bool catalog_has_subject(const struct catalog *c, enum subject s)
+{
+	const char *beside = catalog_meta(c, BESIDE_KEY);
+	return s == first_subject(c) || (beside && strstr(beside, subject_name(s)));
+}
+
+enum subject catalog_subject(const struct catalog *c)
+{
+	return c->shows ? c->shown : first_subject(c);
+}
+
+void catalog_show(struct catalog *c, enum subject s)
+{
+	c->shows = true;
+	c->shown = (uint8_t)s;
+}
+
 const char *catalog_meta(const struct catalog *c, const char *key)
 {
 	const char *known = store_known_text(&c->store, key);
@@ -265,6 +301,12 @@ const char *catalog_build_id(const struct catalog *c, const struct proc *p, char
 const struct mapping *catalog_mapping(const struct catalog *c, struct map_id id)
 {
 	return table_get(&c->mappings, id.n);
+}
+
+bool catalog_shows(const struct catalog *c, struct proc_id id)
+{
+	const struct proc *p = catalog_proc(c, id);
+	return !p || (p->subject ?: first_subject(c)) == catalog_subject(c);
 }
 
 const struct stack *catalog_stack(const struct catalog *c, struct stack_id id)

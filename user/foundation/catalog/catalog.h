@@ -25,6 +25,7 @@ struct proc {
 	const char *comm;
 	const char *exe;          /* path as the process sees it; never its arguments */
 	const char *attributes;   /* catalog/attributes.h; "" = none */
+	uint8_t subject;          /* of a heap beside that of the recording's first subject: enum subject; else 0 */
 	struct module_id program; /* the file of exe; the catalog sets it when that is mapped, 0 until then */
 };
 
@@ -161,6 +162,20 @@ int catalog_put_older(struct catalog *c, const struct older *o);
 int catalog_put_called(struct catalog *c, const struct called *n); /* one for each stack */
 /* Interns a text, so that symbols can share names. Borrowed; NULL when out of memory. */
 const char *catalog_text(struct catalog *c, const char *text);
+
+/*
+ * What a recording is about is in its metadata: SUBJECT_KEY has the name of its first subject, without it allocations;
+ * BESIDE_KEY those of others, separated by commas.
+ */
+#define SUBJECT_KEY "subject"
+#define BESIDE_KEY "beside"
+const char *subject_name(enum subject s);
+bool catalog_has_subject(const struct catalog *c, enum subject s);
+/* The one whose events are looked at: the first one, until another is shown. */
+enum subject catalog_subject(const struct catalog *c);
+void catalog_show(struct catalog *c, enum subject s);
+/* Is the heap of that subject? Also of one that is not known. */
+bool catalog_shows(const struct catalog *c, struct proc_id id);
 
 /* Lookups: NULL when the id is not known (a damaged trace has such ids). */
 const char *catalog_meta(const struct catalog *c, const char *key);

@@ -10,7 +10,7 @@
 
 struct proc_id {
 	uint32_t n;
-}; /* tgid + start time + exec generation: one heap */
+}; /* tgid + start time + exec generation, and what its events are about: one heap */
 struct module_id {
 	uint32_t n;
 }; /* one file on disk */
@@ -20,6 +20,9 @@ struct map_id {
 struct stack_id {
 	uint32_t n;
 }; /* one distinct call stack of one process */
+
+/* What the events of a heap are about. Stored on disk as numbers. */
+enum subject { SUBJECT_ALLOCATIONS, SUBJECT_PAGES, SUBJECT_MAPPINGS, SUBJECT_CNT };
 
 /* Stored on disk as numbers: append only, do not reuse. */
 enum event_kind {

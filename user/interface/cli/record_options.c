@@ -78,18 +78,6 @@ static int parse_calls_limit(const struct opt *o, const char *text, void *dest, 
 	return 0;
 }
 
-/* Instead of allocations. */
-static int choose_subject(const struct opt *o, const char *text, void *dest, struct err *err)
-{
-	enum record_subject is = strcmp(o->name, "rss") ? RECORD_MAPPINGS : RECORD_PAGES;
-	uint32_t *subject = dest;
-	(void)text;
-	if (*subject != RECORD_ALLOCATIONS && *subject != is)
-		return err_set(err, EINVAL, "--rss and --maps exclude each other: start one recording for each");
-	*subject = is;
-	return 0;
-}
-
 #define AT(field) offsetof(struct record_options, field)
 
 static const struct opt options[] = {
@@ -101,10 +89,7 @@ static const struct opt options[] = {
 	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL, "stop after this time (default: Ctrl-C or exit)" },
 	{ "sample", 's', "bytes:N", opt_interval, AT(interval), NULL, "ALYS_SAMPLE_INTERVAL",
 	  "record one allocation every N bytes on average" },
-	{ "rss", 0, NULL, choose_subject, AT(subject), NULL, NULL,
-	  "record which stacks touch pages first, instead of allocations: where resident memory comes from" },
-	{ "maps", 0, NULL, choose_subject, AT(subject), NULL, NULL,
-	  "record which stacks map and unmap address space, instead of allocations: mmap, munmap, mremap, brk" },
+	SUBJECT_OPTIONS(AT),
 	{ "census", 0, NULL, opt_flag, AT(census), NULL, NULL,
 	  "begin with the blocks that glibc's malloc has given out before: in use by size and C++ class, and freed when they "
 	  "are" },
@@ -162,28 +147,22 @@ static bool is_about_allocations(const struct record_options *r)
 	       r->no_frees || r->calls || *r->own.text;
 }
 
-/* Of pages; up to some thousand faults a second all are looked at. */
-#define RSS_INTERVAL (256u << 10)
-
-static int check_rss(struct record_options *r, struct err *err)
+static int check_subjects(struct record_options *r, struct err *err)
 {
-	if (r->subject != RECORD_PAGES)
+	if (r->beside && !r->subjects)
+		return err_set(err, EINVAL,
+			       "--beside is for --rss and --maps: without these, allocations are all that is recorded");
+	if (record_has(r, SUBJECT_ALLOCATIONS))
 		return 0;
 	if (is_about_allocations(r))
 		return err_set(err, EINVAL,
-			       "--rss records pages, not allocations: leave out --max-overhead, --min-size, --allocator, "
-			       "--return-probes, --stop-at-gc, --sample-at, --profile, --calls and --alloc");
-	r->interval = r->interval ?: RSS_INTERVAL;
+			       "%s, not allocations: add --beside, or leave out --max-overhead, --min-size, --allocator, "
+			       "--return-probes, --stop-at-gc, --sample-at, --profile, --calls and --alloc",
+			       record_has(r, SUBJECT_PAGES) ? "--rss records pages" : "--maps records mappings");
+	if (!record_has(r, SUBJECT_PAGES))
+		return r->interval ? err_set(err, EINVAL, "--maps records every mapping: leave out --sample") : 0;
+	r->interval = r->interval ?: PAGE_INTERVAL;
 	return 0;
-}
-
-static int check_maps(const struct record_options *r, struct err *err)
-{
-	if (r->subject != RECORD_MAPPINGS || !(r->interval || is_about_allocations(r)))
-		return 0;
-	return err_set(err, EINVAL,
-		       "--maps records every mapping, and no allocations: leave out --sample, --max-overhead, --min-size, "
-		       "--allocator, --return-probes, --stop-at-gc, --sample-at, --profile, --calls and --alloc");
 }
 
 static int check_noted(const struct record_options *r, struct err *err)
@@ -202,10 +181,11 @@ static int check_census(const struct record_options *r, struct err *err)
 		return r->freeze ? err_set(err, EINVAL, "--freeze is for the heap that --census reads: add that") : 0;
 	if (r->command || r->pids_cnt != 1)
 		return err_set(err, EINVAL, "--census is about what one running process has already: give one -p PID");
-	if (!r->interval && r->subject == RECORD_ALLOCATIONS && !r->allocators && !r->min_size && !r->no_frees)
+	if (!r->interval && record_has(r, SUBJECT_ALLOCATIONS) && !r->allocators && !r->min_size && !r->no_frees)
 		return 0;
 	return err_set(err, EINVAL,
-		       "--census needs every call: leave out --sample, --rss, --maps, --allocator, --min-size and --profile");
+		       "--census needs every call: leave out --sample, --rss and --maps without --beside, --allocator, "
+		       "--min-size and --profile");
 }
 
 static int take_words(void *opts, int n, char **words, char **command, struct err *err)
@@ -223,7 +203,7 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 			"--max-overhead is for samples: give --sample bytes:512k with it, or record every call without it");
 	if (r->calls && r->backtrace < BACKTRACE_NAME)
 		return err_set(err, EINVAL, "--calls needs the names of functions: leave out --backtrace none or addr");
-	int rc = check_census(r, err) ?: check_rss(r, err) ?: check_maps(r, err) ?: check_noted(r, err);
+	int rc = check_census(r, err) ?: check_subjects(r, err) ?: check_noted(r, err);
 	return rc ? rc : output_of_environment(r, err);
 }
 

@@ -31,6 +31,7 @@ static int opt_older(const struct opt *o, const char *text, void *dest, struct e
 static const struct opt options[] = {
 	TABLE_OPTIONS(TABLE_AT),
 	{ "type", 0, "TYPE", opt_text, TABLE_AT(type), NULL, "TRACE_TARGET", "the stacks that allocate objects of this type" },
+	SHOWN_OPTION(AT(shown)),
 	{ "at", 0, "SECONDS", opt_at, AT(from), NULL, NULL, "the heap this long after the recording began" },
 	{ "between", 0, "T1,T2", opt_between, AT(from), NULL, NULL, "only what was allocated between these seconds" },
 	{ "older-than", 0, "AGE", opt_older, AT(older), NULL, NULL,
@@ -91,6 +92,8 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 	r->input = n ? words[0] : NULL;
 	if (!r->input && !r->report.pid)
 		return err_set(err, EINVAL, "nothing to report on: give a .alys trace or -p PID");
+	if (!r->input && r->shown)
+		return err_set(err, EINVAL, "--subject is for a trace: make one with `alys-bpf record --rss --beside`");
 	if (r->input && (r->every || r->duration))
 		return err_set(err, EINVAL,
 			       "--every and --duration are for -p PID without a trace; for a part of a trace see --between");

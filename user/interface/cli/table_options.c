@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "catalog/attributes.h"
+#include "event/event.h"
 
 int opt_skip(const struct opt *o, const char *text, void *dest, struct err *err)
 {
@@ -27,6 +28,26 @@ int opt_own(const struct opt *o, const char *text, void *dest, struct err *err)
 	while (kind < OWN_FREE && strcmp(own_kinds[kind], o->name))
 		kind++;
 	return own_add(dest, kind, text, err);
+}
+
+int opt_subject(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	uint32_t *subjects = dest;
+	(void)text, (void)err;
+	*subjects |= 1u << (strcmp(o->name, "rss") ? SUBJECT_MAPPINGS : SUBJECT_PAGES);
+	return 0;
+}
+
+int opt_shown(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	static const char *const names[SUBJECT_CNT] = { "allocations", "rss", "maps" };
+	uint32_t *shown = dest;
+	(void)o;
+	for (*shown = 1; *shown <= SUBJECT_CNT; (*shown)++) {
+		if (!strcmp(names[*shown - 1], text))
+			return 0;
+	}
+	return err_set(err, EINVAL, "--subject wants allocations, rss or maps, got \"%.40s\"", text);
 }
 
 int opt_label(const struct opt *o, const char *text, void *dest, struct err *err)

@@ -41,6 +41,36 @@ int opt_label(const struct opt *o, const char *text, void *dest, struct err *err
 /* Appends a function to a struct own_functions; the option's name is the kind. */
 int opt_own(const struct opt *o, const char *text, void *dest, struct err *err);
 
+/* The option's name is the subject, or-ed into a uint32_t. */
+int opt_subject(const struct opt *o, const char *text, void *dest, struct err *err);
+
+/* AT(field): offset of a field of struct record_options. */
+#define SUBJECT_OPTIONS(AT)                                                                                                  \
+	{ "rss",        0,                                                                                                   \
+	  NULL,         opt_subject,                                                                                         \
+	  AT(subjects), NULL,                                                                                                \
+	  NULL,         "record which stacks touch pages first, instead of allocations: where resident memory comes from" }, \
+		{ "maps",                                                                                                    \
+		  0,                                                                                                         \
+		  NULL,                                                                                                      \
+		  opt_subject,                                                                                               \
+		  AT(subjects),                                                                                              \
+		  NULL,                                                                                                      \
+		  NULL,                                                                                                      \
+		  "record which stacks map and unmap address space, instead of allocations: mmap, munmap, mremap, brk" },    \
+	{                                                                                                                    \
+		"beside", 0, NULL, opt_flag, AT(beside), NULL, NULL, "with --rss or --maps: allocations are recorded, too"   \
+	}
+
+/* A subject's number and 1, into a uint32_t. */
+int opt_shown(const struct opt *o, const char *text, void *dest, struct err *err);
+
+#define SHOWN_OPTION(at)                                                                             \
+	{                                                                                            \
+		"subject", 0, "allocations|rss|maps", opt_shown, at, NULL, NULL,                     \
+			"of a trace with several: what it is about (default: allocations, else rss)" \
+	}
+
 /* AT(own): offset of a struct own_functions. */
 #define OWN_OPTIONS(AT, whose)                                                                                                   \
 	{ "alloc",    0,                                                                                                         \

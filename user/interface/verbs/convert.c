@@ -219,7 +219,7 @@ static int convert(const struct convert_options *o, struct err *err)
 		return rc;
 	say_facts(&r, o);
 	replay_limit(&r, o->from, o->until);
-	rc = symbolize_trace(r.catalog, &o->names, err);
+	rc = replay_show(&r, o->shown, err) ?: symbolize_trace(r.catalog, &o->names, err);
 	if (!rc)
 		rc = label_processes(r.catalog, o->labels, err);
 	char named[4096];

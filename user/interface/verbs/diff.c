@@ -20,7 +20,7 @@ struct side {
 	bool open;
 };
 
-static int load(struct side *s, const char *path, unsigned int needs, struct err *err)
+static int load(struct side *s, const char *path, const struct diff_request *o, unsigned int needs, struct err *err)
 {
 	int rc = replay_open(&s->replay, path, err);
 	if (rc)
@@ -31,7 +31,7 @@ static int load(struct side *s, const char *path, unsigned int needs, struct err
 		log_warn("%s: %s", path, buf_str(&damage));
 	buf_free(&damage);
 	heap_watch(s->replay.heap, needs);
-	rc = replay_events(&s->replay, NULL, NULL, err);
+	rc = replay_show(&s->replay, o->shown, err) ?: replay_events(&s->replay, NULL, NULL, err);
 	s->snapshot = rc ? NULL : heap_snapshot(s->replay.heap);
 	return rc || s->snapshot ? rc : err_set(err, ENOMEM, "out of memory");
 }
@@ -115,9 +115,9 @@ int run_diff(const struct diff_request *o, struct err *err)
 	struct side sides[2] = { 0 };
 	unsigned int needs = report_needs(&o->report);
 	signal(SIGPIPE, SIG_IGN);
-	int rc = load(&sides[0], o->before, needs, err);
+	int rc = load(&sides[0], o->before, o, needs, err);
 	if (!rc)
-		rc = load(&sides[1], o->after, needs, err);
+		rc = load(&sides[1], o->after, o, needs, err);
 	if (!rc)
 		rc = o->flamegraph ? write_picture(sides, o, err) : write_table(sides, o, err);
 	unload(&sides[0]);

@@ -62,6 +62,9 @@ static void add_meta(struct buf *out, const struct catalog *c)
 		{ "sample", "sample" },
 		{ "sample_at", "sampled at" },
 		{ "max_overhead", "max overhead" },
+		{ SUBJECT_KEY, "subject" },
+		{ BESIDE_KEY, "beside" },
+		{ "page_sample", "page sample" },
 		{ "noted", "own probes" },
 		{ "profile", "profile" },
 		{ "windows", "windows" },
@@ -227,6 +230,8 @@ static void add_processes(struct buf *out, const struct catalog *c)
 {
 	const struct proc *p;
 	for (size_t i = 0; (p = catalog_next_proc(c, &i));) {
+		if (!catalog_shows(c, p->id))
+			continue;
 		buf_addf(out, "process      %" PRIu32 " ", p->tgid);
 		add_clean(out, p->comm ?: "");
 		buf_adds(out, " ");
@@ -326,7 +331,42 @@ static void add_heap(struct buf *out, const struct catalog *c, const struct snap
 		buf_addf(out, "             %" PRIu64 " blocks whose address was handed out again unseen\n", s->facts.replaced);
 }
 
-static void add_recording(struct buf *out, const struct replay *r, struct incidents *seen, const struct snapshot *snap)
+/* The sums of a subject beside the first one, for which the trace is read once more. */
+static int add_subject(struct buf *out, const char *path, enum subject s, struct err *err)
+{
+	static const char *const words[] = { [SUBJECT_PAGES] = "touched", [SUBJECT_MAPPINGS] = "mapped" };
+	struct replay r;
+	int rc = replay_open(&r, path, err);
+	if (rc)
+		return rc;
+	rc = replay_show(&r, s + 1, err) ?: replay_events(&r, NULL, NULL, err);
+	struct snapshot *snap = rc ? NULL : heap_snapshot(r.heap);
+	if (!rc && !snap)
+		rc = err_set(err, ENOMEM, "out of memory");
+	if (!rc) {
+		buf_addf(out, "%-14s %s ", subject_name(s), words[s]);
+		text_bytes(out, snap->all.est_alloc_sz);
+		buf_adds(out, ", in use ");
+		text_bytes(out, snap->all.est_live_sz);
+		buf_adds(out, " at the end\n");
+	}
+	snapshot_free(snap);
+	replay_close(&r);
+	return rc;
+}
+
+static int add_beside(struct buf *out, const struct catalog *c, const char *path, struct err *err)
+{
+	int rc = 0;
+	for (enum subject s = SUBJECT_PAGES; s < SUBJECT_CNT && !rc; s++) {
+		if (s != catalog_subject(c) && catalog_has_subject(c, s))
+			rc = add_subject(out, path, s, err);
+	}
+	return rc;
+}
+
+static void add_recording(struct buf *out, const struct replay *r, struct incidents *seen, const struct snapshot *snap,
+			  const char *beside)
 {
 	add_when(out, r);
 	add_meta(out, r->catalog);
@@ -336,6 +376,7 @@ static void add_recording(struct buf *out, const struct replay *r, struct incide
 	add_processes(out, r->catalog);
 	add_modules(out, r->catalog);
 	add_heap(out, r->catalog, snap);
+	buf_adds(out, beside);
 	add_cuts(out, seen);
 	if (snap->facts.events)
 		buf_addf(out, "file size    %.1f bytes an event\n", (double)r->health.bytes / (double)snap->facts.events);
@@ -345,7 +386,7 @@ static void add_recording(struct buf *out, const struct replay *r, struct incide
 static int print_info(struct replay *r, const struct info_options *o, struct err *err)
 {
 	struct buf out = { 0 };
-	struct buf damage = { 0 };
+	struct buf damage = { 0 }, beside = { 0 };
 	struct incidents seen = { .catalog = r->catalog, .start_ns = replay_start_ns(r) };
 	int rc = replay_events(r, note_incident, &seen, err);
 	struct snapshot *snap = rc ? NULL : heap_snapshot(r->heap);
@@ -357,9 +398,11 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 			 r->health.frames);
 		if (damaged)
 			buf_addf(&out, "damage       %s\n", buf_str(&damage));
-		add_recording(&out, r, &seen, snap);
-		rc = out.failed ? err_set(err, ENOMEM, "out of memory") : outfile_print(out.data, out.len, err);
+		rc = add_beside(&beside, r->catalog, o->input, err);
+		add_recording(&out, r, &seen, snap, buf_str(&beside));
 	}
+	if (!rc)
+		rc = out.failed ? err_set(err, ENOMEM, "out of memory") : outfile_print(out.data, out.len, err);
 	if (!rc && damaged)
 		rc = o->strict ? err_set(err, EILSEQ, "%s: %s", o->input, buf_str(&damage)) : 0;
 	if (!rc && damaged)
@@ -367,6 +410,7 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 	snapshot_free(snap);
 	buf_free(&out);
 	buf_free(&damage);
+	buf_free(&beside);
 	buf_free(&seen.rates);
 	buf_free(&seen.ends);
 	map_free(&seen.faults);

@@ -129,7 +129,7 @@ static void warn_own(const struct live *l)
 static int check_found(struct live *l, struct err *err)
 {
 	const struct record_options *o = l->h.o;
-	if (o->subject == RECORD_ALLOCATIONS && !attach_facts(l->attach)->functions)
+	if (record_has(o, SUBJECT_ALLOCATIONS) && !attach_facts(l->attach)->functions)
 		return nothing_found(l, err);
 	bool complete = !o->command && !o->follow;
 	int rc = complete ? check_own(l, err) : 0;
@@ -217,6 +217,21 @@ static void close_parts(struct recording *r)
 	live_close(l);
 }
 
+static void say_subjects(const struct live *l)
+{
+	const struct record_options *o = l->h.o;
+	struct buf what = { 0 };
+	size_t alive = target_count(l->h.targets);
+	if (record_has(o, SUBJECT_ALLOCATIONS))
+		buf_addf(&what, " through %zu functions", attach_facts(l->attach)->functions);
+	if (record_has(o, SUBJECT_PAGES))
+		buf_addf(&what, "%s pages that become resident", what.len ? "," : ":");
+	if (record_has(o, SUBJECT_MAPPINGS))
+		buf_addf(&what, "%s mappings", what.len ? "," : ":");
+	log_info("recording %zu process%s%s; Ctrl-C ends it", alive, alive == 1 ? "" : "es", buf_str(&what));
+	buf_free(&what);
+}
+
 static int record(struct recording *r, const struct record_options *o, struct err *err)
 {
 	struct live *l = &r->live;
@@ -228,15 +243,7 @@ static int record(struct recording *r, const struct record_options *o, struct er
 	if (!l->started_ns)
 		start(l);
 	metadata_sampling(l);
-	size_t alive = target_count(l->h.targets);
-	const char *es = alive == 1 ? "" : "es";
-	if (o->subject == RECORD_PAGES)
-		log_info("recording pages of %zu process%s that become resident; Ctrl-C ends it", alive, es);
-	else if (o->subject == RECORD_MAPPINGS)
-		log_info("recording mappings of %zu process%s; Ctrl-C ends it", alive, es);
-	else
-		log_info("recording %zu process%s through %zu functions; Ctrl-C ends it", alive, es,
-			 attach_facts(l->attach)->functions);
+	say_subjects(l);
 	struct err broken = { 0 };
 	int cut = live_run(l, r->signals, &broken);
 	/* For -EPIPE, `complete` reports the error. */

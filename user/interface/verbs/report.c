@@ -90,7 +90,7 @@ static int report_file(const struct report_request *o, struct err *err)
 	if (replay_damage(&r, &damage))
 		log_warn("%s", buf_str(&damage));
 	buf_free(&damage);
-	rc = symbolize_trace(r.catalog, &o->names, err);
+	rc = replay_show(&r, o->shown, err) ?: symbolize_trace(r.catalog, &o->names, err);
 	if (!rc)
 		rc = o->collections ? write_collections(&r, o, err) : write_table(&r, o, err);
 	replay_close(&r);
@@ -105,6 +105,7 @@ static int write_page(const struct report_request *o, struct err *err)
 		.output = o->html,
 		.format = "html",
 		.names = o->names,
+		.shown = o->shown,
 		.from = o->from,
 		.until = o->until,
 		.force = o->force,

@@ -26,6 +26,7 @@ struct convert_options {
 	const char **inferno; /* K[=V] options for inferno-flamegraph */
 	size_t inferno_cnt, inferno_cap;
 	const char *value;
+	uint32_t shown;     /* see replay_show */
 	double from, until; /* only this range in seconds; until 0 = all */
 	uint64_t top;
 	bool indent;
@@ -42,6 +43,7 @@ struct report_request {
 	struct report_options report;
 	const char *input; /* NULL: the live process report.pid */
 	struct name_options names;
+	uint32_t shown;     /* see replay_show */
 	double from, until; /* only this range in seconds; until 0 = all */
 	struct older_than older;
 	double every, duration;   /* live: seconds between reports, and total */
@@ -61,6 +63,7 @@ struct report_request {
 struct diff_request {
 	struct report_options report;
 	const char *before, *after;
+	uint32_t shown;         /* see replay_show */
 	const char *flamegraph; /* write a flame graph instead */
 	bool force;
 };

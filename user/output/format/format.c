@@ -62,9 +62,9 @@ int64_t value_of(const struct totals *t, enum value v)
 const struct value_type *format_value_types(const struct catalog *c)
 {
 	static const struct value_type *const types[] = {
-		[FORMAT_ALLOCATIONS] = value_types, [FORMAT_PAGES] = resident_types, [FORMAT_MAPPINGS] = mapping_types
+		[SUBJECT_ALLOCATIONS] = value_types, [SUBJECT_PAGES] = resident_types, [SUBJECT_MAPPINGS] = mapping_types
 	};
-	return types[format_subject(c)];
+	return types[catalog_subject(c)];
 }
 
 /* Several pages may come at one touch. */
@@ -73,7 +73,7 @@ bool format_values(const struct catalog *c, const struct totals *t, int64_t valu
 	int64_t any = 0;
 	for (enum value v = 0; v < VALUE_CNT; v++)
 		any |= values[v] = value_of(t, v);
-	if (format_subject(c) == FORMAT_PAGES) {
+	if (catalog_subject(c) == SUBJECT_PAGES) {
 		values[VALUE_ALLOC_OBJECTS] = values[VALUE_ALLOC_SPACE] / FORMAT_PAGE_SZ;
 		values[VALUE_INUSE_OBJECTS] = values[VALUE_INUSE_SPACE] / FORMAT_PAGE_SZ;
 	}
@@ -107,8 +107,10 @@ int format_flush(struct sink_out *out, struct buf *b, struct err *err)
 
 uint64_t format_interval(const struct catalog *c)
 {
-	const char *sample = catalog_meta(c, "sample");
-	if (!sample || strncmp(sample, "bytes:", 6))
+	const char *sample = catalog_meta(c, "sample"), *of_pages = catalog_meta(c, "page_sample");
+	if (catalog_subject(c) == SUBJECT_PAGES && of_pages)
+		sample = of_pages;
+	if (catalog_subject(c) == SUBJECT_MAPPINGS || !sample || strncmp(sample, "bytes:", 6))
 		return 0;
 	return strtoull(sample + 6, NULL, 10);
 }
@@ -122,14 +124,6 @@ static uint64_t meta_number(const struct catalog *c, const char *key)
 uint64_t format_min_size(const struct catalog *c)
 {
 	return meta_number(c, "min_size");
-}
-
-enum format_subject format_subject(const struct catalog *c)
-{
-	const char *subject = catalog_meta(c, "subject");
-	if (!subject)
-		return FORMAT_ALLOCATIONS;
-	return strcmp(subject, "mappings") ? FORMAT_PAGES : FORMAT_MAPPINGS;
 }
 
 uint64_t format_start_ns(const struct sink_input *in)
@@ -296,7 +290,7 @@ static void add_mapped(const struct sink_input *in, struct buf *out)
 
 static void add_sampling(const struct sink_input *in, struct buf *out)
 {
-	bool resident = format_subject(in->catalog) == FORMAT_PAGES;
+	bool resident = catalog_subject(in->catalog) == SUBJECT_PAGES;
 	const char *sample = catalog_meta(in->catalog, "sample");
 	if (sample && !strcmp(sample, "program"))
 		buf_adds(out, in->snapshot->facts.sampled
@@ -307,7 +301,7 @@ static void add_sampling(const struct sink_input *in, struct buf *out)
 			 resident ? " where pages come fast; the others are recorded one by one" : "");
 	if (resident)
 		add_resident(in, out);
-	if (format_subject(in->catalog) == FORMAT_MAPPINGS)
+	if (catalog_subject(in->catalog) == SUBJECT_MAPPINGS)
 		add_mapped(in, out);
 }
 
@@ -343,7 +337,7 @@ static void add_limits(const struct sink_input *in, struct buf *out)
 		buf_addf(out, "allocations of less than %" PRIu64 " bytes were not recorded\n", least);
 	if (facts->lost_frees)
 		buf_addf(out, "in-use is an upper bound: %" PRIu64 " frees were lost\n", facts->lost_frees);
-	if (facts->carried && format_subject(in->catalog) == FORMAT_ALLOCATIONS)
+	if (facts->carried && catalog_subject(in->catalog) == SUBJECT_ALLOCATIONS)
 		buf_addf(out, "%" PRIu64 " blocks lived when the trace began: they are in use, but not among the allocations\n",
 			 facts->carried);
 	uint64_t most = meta_number(in->catalog, "stacks_max");

@@ -85,9 +85,6 @@ void format_gap(const struct catalog *c, struct buf *out);
 const char *format_windows(const struct catalog *c);
 double format_below(const struct catalog *c, const struct totals *t);
 void format_none_sampled(double below, struct buf *out);
-/* What the events are: allocations, first touches of pages (record --rss), or mappings (--maps). */
-enum format_subject { FORMAT_ALLOCATIONS, FORMAT_PAGES, FORMAT_MAPPINGS };
-enum format_subject format_subject(const struct catalog *c);
 #define FORMAT_PAGE_SZ 4096
 /* Start and end of the part that is shown; 0 if the recording does not say. */
 uint64_t format_start_ns(const struct sink_input *in);

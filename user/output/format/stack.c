@@ -97,7 +97,7 @@ int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct 
 	const struct stack *s = id.n ? catalog_stack(c, id) : NULL;
 	out->frames_cnt = 0;
 	out->type = s ? s->type : NULL;
-	out->touches = format_subject(c) == FORMAT_PAGES;
+	out->touches = catalog_subject(c) == SUBJECT_PAGES;
 	if (!s || !s->n) {
 		enum stack_end end = s ? s->end : id.n ? STACK_END_LOST : STACK_END_COMPLETE;
 		bool tells = end == STACK_END_LOST || end == STACK_END_OLDER;

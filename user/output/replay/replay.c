@@ -49,6 +49,16 @@ int replay_open(struct replay *r, const char *path, struct err *err)
 	return rc;
 }
 
+int replay_show(struct replay *r, uint32_t shown, struct err *err)
+{
+	if (!shown)
+		return 0;
+	if (!catalog_has_subject(r->catalog, (enum subject)(shown - 1)))
+		return err_set(err, ENOENT, "%s were not recorded in this trace", subject_name((enum subject)(shown - 1)));
+	catalog_show(r->catalog, (enum subject)(shown - 1));
+	return 0;
+}
+
 void replay_limit(struct replay *r, double from, double until)
 {
 	if (!until)
@@ -124,6 +134,8 @@ static int on_event(void *ctx, const struct event *read)
 	struct applied did = { 0 };
 	struct event weighed = *read, *e = &weighed;
 	weigh(to->replay, e);
+	if (!catalog_shows(to->replay->catalog, e->proc))
+		return 0;
 	if (e->time_ns < to->replay->from_ns || (to->replay->until_ns && e->time_ns > to->replay->until_ns))
 		return 0;
 	to->replay->within |= e->kind == EVENT_ALLOC || e->kind == EVENT_REALLOC || e->kind == EVENT_FREE;

@@ -27,6 +27,8 @@ struct replay {
 
 /* Reads everything but the events. On failure nothing is left open. */
 int replay_open(struct replay *r, const char *path, struct err *err);
+/* What the events are about: a subject's number and 1; 0 = the recording's first. -ENOENT: it has none of that. */
+int replay_show(struct replay *r, uint32_t shown, struct err *err);
 /* Limits replay to these seconds of the recording; until 0 = no limit. */
 void replay_limit(struct replay *r, double from, double until);
 /* Applies all events; fn (may be NULL) gets each one with its effect. -ENOENT if the range contains none. */

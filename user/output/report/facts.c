@@ -54,13 +54,14 @@ void put_left_out(const struct report_input *in, double cnt, double sz, double e
 
 int report_refuse_empty(const struct report_input *in, struct err *err)
 {
-	static const char *const none_of[] = { [FORMAT_ALLOCATIONS] = "no allocation",
-					       [FORMAT_PAGES] = "no page became resident",
-					       [FORMAT_MAPPINGS] = "no mapping was made" };
+	static const char *const none_of[] = { [SUBJECT_ALLOCATIONS] = "no allocation",
+					       [SUBJECT_PAGES] = "no page became resident",
+					       [SUBJECT_MAPPINGS] = "no mapping was made" };
 	double below = format_below(in->catalog, &in->snapshot->all);
 	struct buf none = { 0 };
 	if (!below)
-		return err_set(err, ENOENT, "%s in the trace or in the requested interval", none_of[format_subject(in->catalog)]);
+		return err_set(err, ENOENT, "%s in the trace or in the requested interval",
+			       none_of[catalog_subject(in->catalog)]);
 	format_none_sampled(below, &none);
 	err_set(err, ENOENT, "%" PRIu64 " calls were seen, %s: record with a smaller --sample, or without",
 		catalog_count(in->catalog, "unsampled"), buf_str(&none));

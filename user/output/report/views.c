@@ -64,7 +64,7 @@ static void add_key(const struct groups *g, struct sheet *t)
 /* Several pages may come at one touch. */
 static double count_of(const struct groups *g, const struct group *v)
 {
-	return format_subject(g->in->catalog) == FORMAT_PAGES ? v->sz / FORMAT_PAGE_SZ : v->cnt;
+	return catalog_subject(g->in->catalog) == SUBJECT_PAGES ? v->sz / FORMAT_PAGE_SZ : v->cnt;
 }
 
 static void add_bytes(const struct groups *g, struct sheet *t, const char *title)
@@ -86,9 +86,9 @@ static struct cell *put_bytes(const struct groups *g, const struct group *v, str
 static void plain_columns(const struct groups *g, struct sheet *t)
 {
 	static const char *const titles[] = {
-		[FORMAT_ALLOCATIONS] = "Allocations", [FORMAT_PAGES] = "Pages", [FORMAT_MAPPINGS] = "Mappings"
+		[SUBJECT_ALLOCATIONS] = "Allocations", [SUBJECT_PAGES] = "Pages", [SUBJECT_MAPPINGS] = "Mappings"
 	};
-	sheet_add_column(t, titles[format_subject(g->in->catalog)], "count", COLUMN_COUNT);
+	sheet_add_column(t, titles[catalog_subject(g->in->catalog)], "count", COLUMN_COUNT);
 	add_bytes(g, t, "Total size");
 	if (g->by != BY_STACK)
 		sheet_add_column(t, "%", "percent", COLUMN_PERCENT);
@@ -109,7 +109,7 @@ static int plain_fill(const struct groups *g, const struct group *v, struct shee
 static void function_columns(const struct groups *g, struct sheet *t)
 {
 	sheet_add_column(t, "FUNCTION", "function", COLUMN_TEXT);
-	bool pages = format_subject(g->in->catalog) == FORMAT_PAGES;
+	bool pages = catalog_subject(g->in->catalog) == SUBJECT_PAGES;
 	sheet_add_column(t, pages ? "PAGES" : "CALLS", "count", COLUMN_DIGITS);
 	sheet_add_column(t, "%", "percent", COLUMN_PERCENT);
 	sheet_add_column(t, "BYTES", "bytes", COLUMN_DIGITS);
@@ -151,7 +151,7 @@ static int function_fill(const struct groups *g, const struct group *v, struct s
 	*row++ = (struct cell){ .number = count_of(g, v) };
 	*row++ = (struct cell){ .number = part(v->sz, g->all.sz) };
 	row = put_bytes(g, v, row);
-	if (format_subject(g->in->catalog) != FORMAT_PAGES)
+	if (catalog_subject(g->in->catalog) != SUBJECT_PAGES)
 		*row = (struct cell){ .number = v->cnt > 0 ? v->sz / v->cnt : 0 };
 	return 0;
 }

@@ -170,6 +170,8 @@ static void put_procs(const struct catalog *c, struct buf *b)
 	const char *between = "";
 	buf_adds(b, ",\n\"procs\":[");
 	for (size_t i = 0; (p = catalog_next_proc(c, &i));) {
+		if (!catalog_shows(c, p->id))
+			continue;
 		buf_addf(b, "%s{\"pid\":%u,\"exec\":%u,\"comm\":", between, p->tgid, p->generation);
 		put_json(b, p->comm ? p->comm : "");
 		buf_adds(b, ",\"exe\":");

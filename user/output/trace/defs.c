@@ -44,8 +44,10 @@ void def_proc(struct buf *b, const struct proc *p)
 	buf_varint(b, p->start_ns);
 	put_text(b, p->comm);
 	put_text(b, p->exe);
-	if (p->attributes && *p->attributes)
-		put_text(b, p->attributes);
+	if (p->subject || (p->attributes && *p->attributes))
+		put_text(b, p->attributes ?: "");
+	if (p->subject)
+		buf_varint(b, p->subject);
 }
 
 void def_module(struct buf *b, const struct module *m)
@@ -172,6 +174,8 @@ static int get_proc(struct cursor *c, struct def_scratch *s, struct catalog *to)
 	p.comm = get_text(c, s, 0);
 	p.exe = get_text(c, s, 1);
 	p.attributes = cursor_left(c) ? get_text(c, s, 2) : NULL;
+	uint64_t subject = cursor_left(c) ? cursor_varint(c) : SUBJECT_ALLOCATIONS;
+	p.subject = subject < SUBJECT_CNT ? (uint8_t)subject : SUBJECT_CNT;
 	return c->bad ? -EBADMSG : catalog_put_proc(to, &p);
 }
 

@@ -17,7 +17,7 @@
 	"\x89"      \
 	"ALYS\r\n\x1a"
 #define TRACE_MAJOR 1
-#define TRACE_MINOR 6
+#define TRACE_MINOR 7
 #define TRACE_HEADER_SZ 64
 #define TRACE_HEADER_MAX 4096 /* newer minor versions may add fields behind ours */
 

@@ -9,7 +9,7 @@
 static bool is_current(const struct live *l, struct proc_id id)
 {
 	const struct proc *p = catalog_proc(l->h.catalog, id);
-	return p && target_find(l->h.targets, p->tgid).n == id.n;
+	return p && target_is_current(l->h.targets, p);
 }
 
 bool compact_keeps(const struct compact *c, const struct stack *s)

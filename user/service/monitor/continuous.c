@@ -283,6 +283,7 @@ static uint64_t least_taken(const struct continuous *c, uint64_t taken, uint64_t
 {
 	struct probe_config was = { .ring_sz = (uint32_t)c->record.ring_sz,
 				    .interval = c->record.interval,
+				    .subjects = record_beside(&c->record) | 1u << record_first(&c->record),
 				    .memory = c->limits.memory_max };
 	struct probe_config would = was;
 	would.memory = limit;

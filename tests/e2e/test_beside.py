@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages and mappings beside allocations: one recording, and nothing of one subject counts as another's."""
+
+import gzip
+import json
+import re
+
+import pytest
+
+from conftest import alys, assert_law, convert
+
+pytestmark = pytest.mark.bpf
+
+PAGE = 4096
+BLOCK = 1 << 20
+
+
+class Recording:
+    """A recording of c_beside: what it printed, and the trace."""
+
+    def __init__(self, started, tmp_path, *options):
+        self.trace = tmp_path / "t.alys"
+        program = started.program("c_beside").wait_ready()
+        tracer = started.tracer(*options, "-p", program.pid, "-o", self.trace).recording()
+        program.go()
+        self.truth = {}
+        while (line := program.line().split()) != ["done"]:
+            self.truth[line[0]] = int(line[1]), int(line[2])
+        tracer.stop()
+        program.finish()
+        self.book = assert_law(self.trace)
+
+    def row(self, show, subject):
+        done = alys("report", "--subject", subject, "--by", "function", "--inclusive", "--show", show, "--top", 0, "-f", "json", self.trace)
+        return {row["function"]: row for row in json.loads(done.stdout)["rows"]}["take_blocks"]
+
+    def check(self, subject):
+        of = {
+            "allocations": lambda row: (row["count"], row["bytes"] // row["count"] == BLOCK),
+            "rss": lambda row: (row["count"], row["bytes"] == row["count"] * PAGE),
+            "maps": lambda row: (row["bytes"] // PAGE, True),
+        }[subject]
+        taken, left = self.truth[subject]
+        assert of(self.row("alloc", subject)) == (taken, True)
+        assert of(self.row("live", subject)) == (left, True)
+
+
+EXACT = ["--sample", "bytes:1", "--max-overhead", "0"]
+
+
+def test_three_subjects_in_one_recording(started, tmp_path):
+    r = Recording(started, tmp_path, "--rss", "--maps", "--beside", *EXACT)
+    for subject in r.truth:
+        r.check(subject)
+    rows = r.book.rows
+    assert rows["recorded-alloc"] >= 100 and rows["recorded-page"] >= 400 and rows["recorded-mapping"] >= 100, rows
+    assert rows["hits-mapping"] == rows["recorded-mapping"] and rows["hits-unmapped"] == rows["recorded-unmapped"]
+
+
+def test_each_has_its_own_sample_types_and_notes(started, tmp_path):
+    r = Recording(started, tmp_path, "--rss", "--maps", "--beside", *EXACT)
+    kinds = {"allocations": b"inuse_space", "rss": b"rss_space", "maps": b"map_space"}
+    for subject, kind in kinds.items():
+        raw = gzip.decompress(convert(r.trace, "pprof", tmp_path / f"{subject}.pb.gz", "--subject", subject).read_bytes())
+        assert [other for other in kinds.values() if other in raw] == [kind]
+        assert convert(r.trace, "html", tmp_path / f"{subject}.html", "--subject", subject).stat().st_size
+        assert alys("diff", "--subject", subject, r.trace, r.trace).returncode == 0
+    assert "became resident" not in alys("report", r.trace).stdout
+    assert re.search(r"became resident: .* \(smaps_rollup\)", alys("report", "--subject", "rss", r.trace).stdout)
+    assert re.search(r"mapped when the recording ended", alys("report", "--subject", "maps", r.trace).stdout)
+    info = alys("info", r.trace).stdout
+    assert re.search(r"^resident pages +touched .*, in use ", info, re.M) and re.search(r"^mappings +mapped .*, in use ", info, re.M), info
+    assert len(re.findall(r"^process ", info, re.M)) == 1
+
+
+def test_every_allocation_beside_sampled_pages(started, tmp_path):
+    r = Recording(started, tmp_path, "--rss", "--beside")
+    r.check("allocations")
+    row = r.row("alloc", "rss")
+    assert abs(row["bytes"] - r.truth["rss"][0] * PAGE) <= 5 * row.get("error", 0) + PAGE, row
+
+
+def test_pages_and_mappings_without_allocations(started, tmp_path):
+    r = Recording(started, tmp_path, "--rss", "--maps", "--sample", "bytes:1")
+    r.check("rss")
+    r.check("maps")
+    done = alys("report", "--subject", "allocations", r.trace)
+    assert done.returncode == 3 and done.stderr.strip().endswith("allocations were not recorded in this trace")
+    assert "Pages" in alys("report", r.trace).stdout
+
+
+def test_a_forked_child_has_a_heap_of_each(started, tmp_path):
+    trace = tmp_path / "t.alys"
+    done = alys("record", "--rss", "--beside", "--follow", "-o", trace, "--", "sh", "-c", "(true); (true)")
+    assert done.returncode == 0, done.stderr
+    assert_law(trace)
+    for subject in "allocations", "rss":
+        done = alys("report", "--subject", subject, "--by", "process", "--show", "alloc", trace)
+        assert done.returncode == 0, done.stderr
+        assert re.search(r"^ *\d.* sh \(", done.stdout, re.M), done.stdout
+
+
+def test_beside_what(tmp_path):
+    done = alys("record", "--beside", "-p", 1, "-o", tmp_path / "t.alys")
+    assert done.returncode == 2 and "--beside is for --rss and --maps" in done.stderr
