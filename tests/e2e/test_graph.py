@@ -459,6 +459,8 @@ def test_wrong_words(programs):
     sleep = subprocess.Popen(["sleep", "60"])
     try:
         done = alys("graph", "-p", sleep.pid, "--type", "A")
+        assert done.returncode == 3 and f"no type A in process {sleep.pid}" in done.stderr  # of malloc
+        done = alys("graph", "-p", sleep.pid, "--type", "A", "--live", "marked")
         assert done.returncode == 3 and str(sleep.pid) in done.stderr and "Boehm" in done.stderr
     finally:
         sleep.kill()

@@ -138,7 +138,7 @@ static void scan(struct world *w, enum graph_live live, const struct root_exclud
 	static const struct root_thread thread = { .tid = 7, .sp = STACK + 0x800, .registers = { 1, 2, 0 }, .registers_cnt = 3 };
 	struct root_thread threads[1] = { thread };
 	threads[0].registers[2] = obj(0, 20);
-	struct root_plan plan = { &w->space, threads, 1, x, x_cnt, 1 << 20 };
+	struct root_plan plan = { &w->space, threads, 1, x, x_cnt, 1 << 20, NULL, 0 };
 	assert_int_equal(words_begin(&w->w, &w->h, 1 << 20), 0);
 	assert_int_equal(roots_begin(&w->r, &plan), 0);
 	assert_int_equal(words_copy(&w->w, &w->memory, &w->h, 0), 0);
@@ -168,7 +168,7 @@ static void test_ranges(void **state)
 	(void)state;
 	struct world *w = world_new();
 	struct root_thread thread = { .tid = 7, .sp = STACK + 0x800, .bottom = STACK + 0xc04 };
-	struct root_plan plan = { &w->space, &thread, 1, NULL, 0, 1 << 20 };
+	struct root_plan plan = { &w->space, &thread, 1, NULL, 0, 1 << 20, NULL, 0 };
 	add_region(w, FIBER + 0x10000, 4096, true, "/var/cache");
 	assert_int_equal(roots_begin(&w->r, &plan), 0);
 	assert_non_null(range_at(w, DATA));
@@ -180,6 +180,33 @@ static void test_ranges(void **state)
 	assert_int_equal(roots_begin(&w->r, &plan), 0);
 	assert_non_null(range_at(w, STACK));
 	assert_null(range_at(w, STACK + 0xc00));
+	world_free(w);
+}
+
+/* Without a collector: anonymous memory, less what is the heap's, and less what is too much. */
+static void test_anonymous_memory_beside_a_heap(void **state)
+{
+	(void)state;
+	struct world *w = world_new();
+	struct root_thread thread = { .tid = 7, .sp = STACK + 0x800 };
+	const uint64_t at = FIBER + 0x100000, large = FIBER + 0x10000000;
+	const struct root_exclude heap[] = { { at + 0x1000, at + 0x2000 }, { at + 0x3000, at + 0x9000 } };
+	struct root_plan plan = { &w->space, &thread, 1, NULL, 0, 1 << 20, NULL, 0 };
+	add_region(w, at, 0x8000, true, "");
+	add_region(w, large, ROOT_ANONYMOUS_MAX + 4096, true, "");
+	assert_int_equal(roots_begin(&w->r, &plan), 0);
+	assert_null(range_at(w, at));
+	roots_free(&w->r);
+	plan.heap = heap;
+	plan.heap_cnt = 2;
+	assert_int_equal(roots_begin(&w->r, &plan), 0);
+	assert_int_equal(range_at(w, at)->kind, ROOT_ANONYMOUS);
+	assert_null(range_at(w, at + 0x1000));
+	assert_int_equal(range_at(w, at + 0x2ff8)->start, at + 0x2000);
+	assert_null(range_at(w, at + 0x3000));
+	assert_null(range_at(w, at + 0x7ff8));
+	assert_null(range_at(w, large));
+	assert_int_equal(w->r.unsearched, ROOT_ANONYMOUS_MAX + 4096);
 	world_free(w);
 }
 
@@ -499,6 +526,8 @@ static void test_parts(void **state)
 	q.graph = &b.g, q.types = &b.t, q.fields = &b.f;
 	assert_int_equal(picture_mermaid(&q, &out), 0);
 	assert_string_equal(buf_str(&out), wanted);
+	for (uint64_t e = 0; e < w->g.edges_cnt; e++)
+		assert_memory_equal(&b.g.out[e], &w->g.out[e], sizeof(*b.g.out));
 	read_done(&b);
 	/* Each byte of each part damaged, and each part truncated: refused or read, without a crash. */
 	for (size_t i = 0; i < file.parts_cnt; i++) {
@@ -531,6 +560,27 @@ static void test_parts(void **state)
 	world_free(w);
 }
 
+/* Written before it was told whether an edge leads inside. */
+static void test_first_version(void **state)
+{
+	(void)state;
+	static const uint8_t numbers[] = { 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0 };
+	struct buf parts[3] = { 0 };
+	struct file file = { parts, 3, 0 };
+	struct read_back b;
+	buf_u8(&parts[0], 1);
+	buf_add(&parts[0], numbers, sizeof(numbers));
+	buf_add(&parts[0], "\1x\0\1y\0", 6);
+	buf_add(&parts[1], "\3\x10\x20\0\0\0\0\x10\x20\0\0\0\0", 13); /* two objects of 32 bytes */
+	buf_add(&parts[2], "\4\0\1\3\2", 5);                          /* the fourth word of the first: the second */
+	assert_int_equal(read_parts(&b, &file), 0);
+	assert_int_equal(b.g.edges_cnt, 1);
+	assert_true(b.g.out[0].other == 1 && b.g.out[0].word == 3 && !b.g.out[0].inside);
+	read_done(&b);
+	for (int i = 0; i < 3; i++)
+		buf_free(&parts[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -539,7 +589,8 @@ int main(void)
 		cmocka_unit_test(test_fibers),          cmocka_unit_test(test_heap_behind_stack),
 		cmocka_unit_test(test_marked),          cmocka_unit_test(test_mermaid),
 		cmocka_unit_test(test_tables),          cmocka_unit_test(test_nothing_counts_twice),
-		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_parts),           cmocka_unit_test(test_anonymous_memory_beside_a_heap),
+		cmocka_unit_test(test_first_version),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

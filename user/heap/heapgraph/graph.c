@@ -158,7 +158,7 @@ static int scan_object(struct scan *s, const struct reached *at, bool only_marke
 		struct graph_edge *e = VEC_PUSH(s, edges);
 		if (!e || reach(s, &o))
 			return -ENOMEM;
-		*e = (struct graph_edge){ (uint32_t)mark_of(s, o.block, o.index), (uint32_t)i };
+		*e = (struct graph_edge){ (uint32_t)mark_of(s, o.block, o.index), (uint32_t)i, words[i] != o.base };
 	}
 	const struct root_range *g = n ? roots_owned(s->r, words, n, &top, &bottom) : NULL;
 	return g && g->waits && s->r->bytes ? scan_range(s, g, top, bottom) : 0;
@@ -204,7 +204,8 @@ static int place_edges(struct scan *s, const uint32_t *queued)
 		uint64_t end = q + 1 < s->first_cnt ? s->first[q + 1] : s->edges_cnt;
 		g->out_first[i] = g->edges_cnt;
 		for (uint64_t e = s->first[q]; e < end; e++)
-			g->out[g->edges_cnt++] = (struct graph_edge){ s->number[s->edges[e].other] - 1, s->edges[e].word };
+			g->out[g->edges_cnt++] =
+				(struct graph_edge){ s->number[s->edges[e].other] - 1, s->edges[e].word, s->edges[e].inside };
 	}
 	g->out_first[g->objects_cnt] = g->edges_cnt;
 	for (size_t i = 0; i < g->roots_cnt; i++)
@@ -290,7 +291,8 @@ static int build_in_edges(struct graph *g)
 		g->in_first[i] += g->in_first[i - 1];
 	for (size_t i = 0; i < g->objects_cnt; i++) {
 		for (uint64_t e = g->out_first[i]; e < g->out_first[i + 1]; e++)
-			g->in[g->in_first[g->out[e].other + 1]++] = (struct graph_edge){ (uint32_t)i, g->out[e].word };
+			g->in[g->in_first[g->out[e].other + 1]++] =
+				(struct graph_edge){ (uint32_t)i, g->out[e].word, g->out[e].inside };
 	}
 	return 0;
 }

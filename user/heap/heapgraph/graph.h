@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heapgraph/graph: the objects of a collected heap and which references which. In: a reading of the heap, a copy of its
- * words and of the roots (or, from a dump, objects and edges). Out: live objects by address, edges in both directions,
+ * heapgraph/graph: the objects of a heap and which references which. In: a reading of a collected heap, a copy of its
+ * words and of the roots (or, from elsewhere, objects and edges). Out: live objects by address, edges in both directions,
  * roots. Knows no names and writes nothing.
  *
  * GRAPH_REACHED: live is what the collector would find if it marked the copy now: everything reachable from roots
  * through any word that could be the address of an object or of its interior. If the program was stopped while the copy
  * was made, this is exactly the collector's view; otherwise objects that were passed around meanwhile may be missing,
  * and dead ones present. Objects need not have survived a collection. GRAPH_MARKED uses the marks of the last cycle
- * instead: objects may be dead by now, and newer ones are missing.
+ * instead: objects may be dead by now, and newer ones are missing. GRAPH_IN_USE, of heaps without a collector: all blocks that
+ * were not freed, whether or not anything leads to them; nothing is known of what their words are.
  */
 #ifndef ALYS_HEAPGRAPH_GRAPH_H
 #define ALYS_HEAPGRAPH_GRAPH_H
 
 #include "marking/roots.h"
 
-enum graph_live { GRAPH_REACHED, GRAPH_MARKED };
+enum graph_live { GRAPH_REACHED, GRAPH_MARKED, GRAPH_IN_USE };
 
 #define GRAPH_NONE UINT32_MAX
 
@@ -30,8 +31,9 @@ struct graph_object {
 };
 
 struct graph_edge {
-	uint32_t other; /* object */
-	uint32_t word;  /* index of the word in the holder */
+	uint32_t other;      /* object */
+	uint32_t word : 31;  /* index of the word in the holder */
+	uint32_t inside : 1; /* it is not the address at which the object begins */
 };
 
 struct graph_root {

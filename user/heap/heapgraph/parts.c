@@ -10,7 +10,8 @@
 
 enum part { PART_FACTS = 1, PART_TYPES, PART_OBJECTS, PART_EDGES, PART_ROOTS };
 
-#define VERSION 1
+#define VERSION 2
+#define VERSION_WITHOUT_INSIDE 1
 #define PART_AIM (256u << 10)
 #define RUN_MAX 4096 /* edges per record */
 #define TEXT_MAX 4096
@@ -113,7 +114,7 @@ static int put_edges(struct writing *w)
 			buf_varint(&w->part, i - last);
 			buf_varint(&w->part, n);
 			for (uint64_t to = e + n; e < to; e++) {
-				buf_varint(&w->part, g->out[e].word - word);
+				buf_varint(&w->part, (g->out[e].word - word) << 1 | g->out[e].inside);
 				buf_zigzag(&w->part, (int64_t)g->out[e].other - (int64_t)i);
 				word = g->out[e].word;
 			}
@@ -194,7 +195,8 @@ static const uint8_t *keep(struct parts_reader *r, const void *bytes, size_t n)
 static int take_facts(struct parts_reader *r, struct cursor *c)
 {
 	struct parts_facts *f = &r->facts;
-	if (f->comm || cursor_varint(c) != VERSION)
+	r->version = f->comm ? 0 : cursor_varint(c);
+	if (r->version != VERSION && r->version != VERSION_WITHOUT_INSIDE)
 		return -EBADMSG;
 	f->tgid = (uint32_t)cursor_varint(c);
 	f->start_ns = cursor_varint(c);
@@ -202,7 +204,8 @@ static int take_facts(struct parts_reader *r, struct cursor *c)
 	f->gc_no = cursor_varint(c);
 	f->frozen_ns = cursor_varint(c);
 	f->unreadable = cursor_varint(c);
-	f->live = cursor_varint(c) ? GRAPH_MARKED : GRAPH_REACHED;
+	uint64_t live = cursor_varint(c);
+	f->live = live == GRAPH_IN_USE ? GRAPH_IN_USE : live ? GRAPH_MARKED : GRAPH_REACHED;
 	f->unknown_stacks = (uint32_t)cursor_varint(c);
 	f->torn = cursor_varint(c);
 	f->objects = cursor_varint(c);
@@ -296,11 +299,13 @@ static int take_edges(struct parts_reader *r, struct cursor *c)
 		r->word = 0;
 	int rc = fill_firsts(r, holder);
 	while (n-- && !rc) {
-		r->word += cursor_varint(c);
+		uint64_t step_on = cursor_varint(c);
+		bool inside = r->version != VERSION_WITHOUT_INSIDE && step_on & 1;
+		r->word += r->version == VERSION_WITHOUT_INSIDE ? step_on : step_on >> 1;
 		int64_t other = cursor_zigzag(c) + (int64_t)holder;
-		if (c->bad || r->word > UINT32_MAX || other < 0 || other >= GRAPH_NONE)
+		if (c->bad || r->word > INT32_MAX || other < 0 || other >= GRAPH_NONE)
 			return -EBADMSG;
-		rc = add_edge(r, (struct graph_edge){ (uint32_t)other, (uint32_t)r->word });
+		rc = add_edge(r, (struct graph_edge){ (uint32_t)other, (uint32_t)r->word, inside });
 	}
 	return rc;
 }

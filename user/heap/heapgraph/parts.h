@@ -6,14 +6,15 @@
  * A part begins with its kind; varint, zigzag and text are those of the .alys format, except that texts
  * have a zero behind them, outside their length. Parts come in this order; each may come several times:
  *
- *   1 facts    varints: version 1, pid, start of process, time of reading, gc_no, ns frozen, unreadable parts,
- *              live (0 reached, 1 marked), stacks not known, torn, objects, edges, roots; text comm, text exe
+ *   1 facts    varints: version 2, pid, start of process, time of reading, gc_no, ns frozen, unreadable parts,
+ *              live (0 reached, 1 marked, 2 in use), stacks not known, torn, objects, edges, roots; text comm, text exe
  *   2 types    each: varint id, u8 how known, text name, varint bytes of an instance (0 = not known), varint n, then n
  *              fields: varint offset, text name
  *   3 objects  each: varint distance from the end of the last object, varint bytes, varint bytes asked for (0 = not
  *              known), varint type, varint stack id of its allocation (0 = not known), u8 kind, 128 = marked
- *   4 edges    each: varint holder less last holder, varint n (1 to 4096), then n: varint words from the edge before
- *              (the holder's first one: from its begin), zigzag held object less holder
+ *   4 edges    each: varint holder less last holder, varint n (1 to 4096), then n: varint 2 * words from the edge before
+ *              (the holder's first one: from its begin) + 1 if it leads inside, zigzag held object less holder; in
+ *              version 1 just the words
  *   5 roots    each: u8 kind, varint thread, varint address, varint begin of its range, varint object, text name
  */
 #ifndef ALYS_HEAPGRAPH_PARTS_H
@@ -47,7 +48,7 @@ struct parts_reader { /* zeroed but for the first four */
 	size_t kept_cnt, kept_cap;
 	uint64_t end;    /* of the last object */
 	uint64_t holder; /* of the last edge */
-	uint64_t word, used;
+	uint64_t version, word, used;
 	size_t edges_cap;
 };
 

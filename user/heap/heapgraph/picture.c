@@ -12,6 +12,8 @@
 
 #include "base/text.h"
 
+#define GUESSES "conservative: any word that could be an address of a block counts"
+
 enum style { MERMAID, DOT, JSON };
 
 struct step {
@@ -108,13 +110,16 @@ static void put_node(struct drawing *d, uint32_t object)
 	buf_free(&name);
 }
 
-/* level GRAPH_NONE: part of a path to a root. Edges out of raw memory are guesses. */
-static void put_edge(struct drawing *d, uint32_t from, uint32_t to, uint32_t word, uint32_t level)
+/* An in-edge. level GRAPH_NONE: part of a path to a root. Edges out of raw memory are guesses. */
+static void put_edge(struct drawing *d, const struct graph_edge *e, uint32_t to, uint32_t level)
 {
 	const struct graph *g = d->p->graph;
-	const bool guess = !g->objects[from].type;
+	const uint32_t from = e->other;
+	const bool guess = d->p->guesses || !g->objects[from].type;
 	struct buf field = { 0 };
-	field_name(d->p, from, word, &field);
+	field_name(d->p, from, e->word, &field);
+	if (d->p->guesses && e->inside && d->style != JSON)
+		buf_adds(&field, " inside");
 	if (d->style == MERMAID) {
 		buf_adds(d->out, "  ");
 		put_node(d, from);
@@ -138,7 +143,8 @@ static void put_edge(struct drawing *d, uint32_t from, uint32_t to, uint32_t wor
 		picture_name(d->p, from, true, &field);
 		buf_adds(d->out, ",\"holder\":");
 		text_json(d->out, buf_str(&field));
-		buf_addf(d->out, ",\"offset\":%" PRIu64, (uint64_t)word * 8);
+		buf_addf(d->out, ",\"offset\":%" PRIu64 ",\"points\":\"%s\"", (uint64_t)e->word * 8,
+			 e->inside ? "inside" : "start");
 		if (level != GRAPH_NONE)
 			buf_addf(d->out, ",\"level\":%u", level);
 		buf_addf(d->out, ",\"conservative\":%s}", guess ? "true" : "false");
@@ -206,7 +212,7 @@ static int draw_levels(struct drawing *d)
 				continue;
 			}
 			const struct graph_edge *e = &g->in[s->next++];
-			put_edge(d, e->other, s->at, e->word, d->level[s->at]);
+			put_edge(d, e, s->at, d->level[s->at]);
 			if (!d->opened[e->other] && deeper(d->p, d->level[e->other])) {
 				d->opened[e->other] = true;
 				stack[depth++] = (struct step){ e->other, g->in_first[e->other] };
@@ -231,7 +237,7 @@ static void put_root(struct drawing *d, const struct graph_root *r)
 		d->p->root_name(d->p->ctx, r, &name);
 	else
 		buf_adds(&name, root_kind_name(r->kind));
-	const bool guess = r->kind == ROOT_STACK || r->kind == ROOT_FIBER || r->kind == ROOT_REGISTERS;
+	const bool guess = d->p->guesses || r->kind == ROOT_STACK || r->kind == ROOT_FIBER || r->kind == ROOT_REGISTERS;
 	uint64_t to = d->p->graph->objects[r->to].addr;
 	if (d->style == JSON) {
 		buf_addf(d->out, "\"root\":{\"kind\":\"%s\",\"thread\":%u,\"address\":\"0x%" PRIx64 "\",\"name\":",
@@ -273,7 +279,7 @@ static void draw_path(struct drawing *d, uint32_t target, const uint64_t *via, u
 		const struct graph_edge *e = &g->in[way[n]];
 		uint32_t to = n ? g->in[way[n - 1]].other : target;
 		if (d->style == JSON || !d->opened[to] || !deeper(d->p, d->level[to]))
-			put_edge(d, e->other, to, e->word, GRAPH_NONE);
+			put_edge(d, e, to, GRAPH_NONE);
 	}
 	if (d->style == JSON)
 		buf_adds(d->out, "]}");
@@ -313,6 +319,8 @@ int picture_mermaid(const struct picture *p, struct buf *out)
 	struct drawing d = { .p = p, .out = out, .style = MERMAID };
 	int rc = measure(&d);
 	buf_adds(out, "graph LR\n");
+	if (p->guesses)
+		buf_adds(out, "  %% " GUESSES "\n");
 	for (size_t i = 0; i < d.targets_cnt && !rc; i++) {
 		buf_adds(out, "  ");
 		put_node(&d, d.targets[i]);
@@ -338,6 +346,8 @@ int picture_dot(const struct picture *p, struct buf *out)
 	struct drawing d = { .p = p, .out = out, .style = DOT };
 	int rc = measure(&d);
 	buf_adds(out, "digraph heap {\n  rankdir=LR;\n");
+	if (p->guesses)
+		buf_adds(out, "  label=\"" GUESSES "\";\n");
 	if (!rc) {
 		put_reached(&d);
 		rc = draw_levels(&d);
@@ -352,7 +362,7 @@ int picture_json(const struct picture *p, struct buf *out)
 {
 	struct drawing d = { .p = p, .out = out, .style = JSON };
 	int rc = measure(&d);
-	buf_adds(out, "\"type\":");
+	buf_addf(out, "\"conservative\":%s,\"type\":", p->guesses ? "true" : "false");
 	text_json(out, p->type);
 	buf_adds(out, ",\"objects\":[");
 	if (!rc)

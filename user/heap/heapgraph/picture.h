@@ -24,6 +24,7 @@ struct picture {
 	uint32_t levels; /* of indirection shown, 0 = all */
 	uint32_t limit;  /* objects of the type shown, 0 = all */
 	bool paths;      /* with shortest paths from roots */
+	bool guesses;    /* nothing is known of words: each that could be an address counts as one */
 	/* Describes a root, for people: "global Foo::BAR in /usr/bin/x"; cleaned. */
 	void (*root_name)(void *ctx, const struct graph_root *root, struct buf *out);
 	void *ctx;
@@ -35,7 +36,7 @@ bool picture_is_target(const struct picture *p, uint32_t object);
 /* All return 0 or -ENOMEM. */
 int picture_mermaid(const struct picture *p, struct buf *out);
 int picture_dot(const struct picture *p, struct buf *out);
-/* The members "type" to "paths" of a JSON object, without braces: the caller adds others. */
+/* The members "conservative" to "paths" of a JSON object, without braces: the caller adds others. */
 int picture_json(const struct picture *p, struct buf *out);
 
 /* "Array(Foo)", "(class 88)", "(class 0)" = raw memory; with owner also "Array(Foo) (buffer)". */

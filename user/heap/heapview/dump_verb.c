@@ -37,12 +37,12 @@ static int status_of(int rc)
 	return rc == -ENOENT || rc == -ESRCH || rc == -ENODATA ? EXIT_NOTHING : EXIT_ERROR;
 }
 
-static int read_and_write(struct reader *r, const struct dump_options *ask, struct err *err)
+static int read_and_write(struct reader *r, const struct dump_options *ask, objects_read_fn read, struct err *err)
 {
 	struct objects o;
 	struct stat st;
 	struct buf said = { 0 };
-	int rc = objects_read(&o, &ask->heap, err);
+	int rc = read(&o, &ask->heap, err);
 	if (rc)
 		return status_of(rc);
 	rc = write_file(&o, ask, r->out->fd, err);
@@ -56,7 +56,7 @@ static int read_and_write(struct reader *r, const struct dump_options *ask, stru
 	return rc ? EXIT_ERROR : EXIT_OK;
 }
 
-int run_dump(const struct dump_options *ask, struct err *err)
+int dump_run(const struct dump_options *ask, objects_read_fn read, struct err *err)
 {
 	struct outfile file;
 	struct reader reader = { .out = &file };
@@ -72,5 +72,5 @@ int run_dump(const struct dump_options *ask, struct err *err)
 	rc = reader_split(&reader, ask->heap.pid, ask->heap.freeze, &status, err);
 	if (rc < 0)
 		outfile_abort(&file);
-	return rc ? status : read_and_write(&reader, ask, err);
+	return rc ? status : read_and_write(&reader, ask, read, err);
 }

@@ -245,7 +245,7 @@ static void write_head(struct dump *d, const char *words)
 	     trace_write_mapping(
 		     d->w, &(struct mapping){
 				   .id = d->map, .proc = d->proc, .module = d->module, .start = 0, .end = 1u << 31, .bias = 0 }));
-	write_name(d, ALLOCATOR_PC, "GC_malloc", SYMBOL_OWNER_ALLOCATOR);
+	write_name(d, ALLOCATOR_PC, o->live == GRAPH_IN_USE ? "malloc" : "GC_malloc", SYMBOL_OWNER_ALLOCATOR);
 	const struct count counts[] = {
 		{ "heap-objects", "live objects found in the heap", COUNT_HIT, o->graph.objects_cnt },
 		{ "heap-written", "of them written into the dump", COUNT_RECORDED, o->graph.objects_cnt },

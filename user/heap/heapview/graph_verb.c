@@ -22,13 +22,13 @@ enum { AS_MERMAID, AS_DOT, AS_JSON };
 
 static void put_facts(const struct objects *o, struct buf *out)
 {
+	static const char *const live[] = { [GRAPH_REACHED] = "reached", [GRAPH_MARKED] = "marked", [GRAPH_IN_USE] = "in use" };
 	struct buf comm = { 0 };
 	buf_addf(out, "\"pid\":%u,\"command\":", o->tgid);
 	text_clean(&comm, o->comm, sizeof(o->comm));
 	text_json(out, buf_str(&comm));
 	buf_addf(out, ",\"live\":\"%s\",\"approximate\":%s,\"frozen_ms\":%.3f,\"gc_no\":%" PRIu64 ",\"unreadable\":%" PRIu64,
-		 o->live == GRAPH_MARKED ? "marked" : "reached", o->frozen_ns ? "false" : "true", (double)o->frozen_ns / 1e6,
-		 o->gc_no, o->unreadable);
+		 live[o->live], o->frozen_ns ? "false" : "true", (double)o->frozen_ns / 1e6, o->gc_no, o->unreadable);
 	buf_free(&comm);
 }
 
@@ -53,7 +53,8 @@ static int find_asked(const struct objects *o, const struct graph_options *ask, 
 		p->object = graph_find(&o->graph, ask->object);
 		if (p->object != GRAPH_NONE)
 			return 0;
-		return err_set(err, ENOENT, "no live object at 0x%" PRIx64 " in process %u", ask->object, o->tgid);
+		return err_set(err, ENOENT, "no %s at 0x%" PRIx64 " in process %u",
+			       o->live == GRAPH_IN_USE ? "block in use" : "live object", ask->object, o->tgid);
 	}
 	int rc = objects_type(o, ask->type, ids, &p->ids_cnt, err);
 	p->ids = *ids;
@@ -111,6 +112,7 @@ static int answer(struct objects *o, const struct graph_options *ask, struct buf
 		.levels = ask->levels,
 		.limit = ask->limit,
 		.paths = ask->paths,
+		.guesses = o->live == GRAPH_IN_USE,
 		.root_name = objects_root_name,
 		.ctx = o,
 	};
@@ -131,7 +133,7 @@ static int status_of(int rc)
 	return !rc ? EXIT_OK : rc == -ENOENT || rc == -ESRCH || rc == -ENODATA ? EXIT_NOTHING : EXIT_ERROR;
 }
 
-int run_graph(const struct graph_options *ask, struct err *err)
+int graph_run(const struct graph_options *ask, objects_read_fn read, struct err *err)
 {
 	struct objects o;
 	struct buf text = { 0 }, said = { 0 };
@@ -143,7 +145,7 @@ int run_graph(const struct graph_options *ask, struct err *err)
 		return status_of(rc);
 	if (!ask->input && reader_split(&reader, ask->heap.pid, ask->heap.freeze, &status, err))
 		return status;
-	rc = ask->input ? dumpfile_read(&o, ask->input, err) : objects_read(&o, &ask->heap, err);
+	rc = ask->input ? dumpfile_read(&o, ask->input, err) : read(&o, &ask->heap, err);
 	if (rc)
 		return status_of(rc);
 	objects_describe(&o, &said);

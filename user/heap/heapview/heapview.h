@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heapview: the heap of a running process, read from outside: census, graph, dump. Each returns the exit status. */
+/* heapview: the heap of a running process, read from outside: census, graph, dump. */
 #ifndef ALYS_HEAPVIEW_H
 #define ALYS_HEAPVIEW_H
 
@@ -24,6 +24,7 @@ struct census_options {
 struct heap_ask {
 	uint32_t pid;
 	bool freeze;          /* stop the process while its heap is copied */
+	bool malloc;          /* blocks of malloc, even where there is a collector */
 	uint32_t live;        /* enum graph_live */
 	const char *type_ids; /* the compiler's list of types; NULL = none */
 	const char *fields;   /* a --debug build of the same program, for names of fields; NULL = the program itself */
@@ -50,7 +51,12 @@ struct dump_options {
 	char *words; /* the options as given */
 };
 
-int run_graph(const struct graph_options *o, struct err *err);
-int run_dump(const struct dump_options *o, struct err *err);
+struct objects;
+/* See heapview/objects. */
+typedef int (*objects_read_fn)(struct objects *o, const struct heap_ask *ask, struct err *err);
+
+/* Both return the exit status. */
+int graph_run(const struct graph_options *o, objects_read_fn read, struct err *err);
+int dump_run(const struct dump_options *o, objects_read_fn read, struct err *err);
 
 #endif

@@ -20,6 +20,7 @@
 #include "base/vec.h"
 #include "collector/place.h"
 #include "collector/variables.h"
+#include "dwarf/demangle.h"
 #include "heapreader/heap_worker.h"
 #include "heapview/threads.h"
 #include "heapview/typed_sites.h"
@@ -34,7 +35,7 @@ struct copy {
 	struct threads threads;
 };
 
-static int too_big(uint32_t tgid, int rc, struct err *err)
+int objects_unread(uint32_t tgid, int rc, struct err *err)
 {
 	if (rc == -EFBIG)
 		return err_set(err, EFBIG,
@@ -90,7 +91,7 @@ static int copy_now(struct copy *c, uint32_t live, struct err *err)
 		rc = words_copy(&c->words, &g->memory, &c->heap, deadline);
 	if (!rc)
 		rc = roots_copy(&c->roots, &g->memory, &plan, &c->words, &c->heap, deadline);
-	return rc ? too_big(g->memory.tgid, rc, err) : 0;
+	return rc ? objects_unread(g->memory.tgid, rc, err) : 0;
 }
 
 /* Checked before the process is frozen: if copying would take too long, it is not frozen at all. */
@@ -177,7 +178,7 @@ static int by_start(const void *a, const void *b)
 }
 
 /* Variables of the program itself; for variables of libraries only the file is named. */
-static void read_globals(struct objects *o)
+void objects_read_globals(struct objects *o)
 {
 	struct taking t = { .o = o };
 	const struct space_region *r = NULL;
@@ -214,7 +215,7 @@ static void note_facts(struct objects *o, struct copy *c)
 	/* Moved out of the collector: roots are named by it later. */
 	o->space = c->collector->space;
 	c->collector->space = (struct space){ 0 };
-	read_globals(o);
+	objects_read_globals(o);
 }
 
 int objects_keep_files(const struct heap_ask *ask, struct err *err)
@@ -292,7 +293,7 @@ static void name_global(const struct objects *o, const struct graph_root *root, 
 		r--;
 	buf_adds(out, "global ");
 	if (g)
-		text_clean(out, g->name, strlen(g->name));
+		demangle(out, g->name);
 	else if (r && *r->path)
 		text_clean(out, r->path, strlen(r->path));
 	if (g ? root->addr != g->start : r && *r->path)
@@ -320,6 +321,9 @@ void objects_root_name(void *ctx, const struct graph_root *root, struct buf *out
 
 void objects_describe(const struct objects *o, struct buf *out)
 {
+	static const char *const counted[] = { [GRAPH_REACHED] = " live objects, ",
+					       [GRAPH_MARKED] = " objects marked by the last collection, ",
+					       [GRAPH_IN_USE] = " blocks in use, " };
 	uint64_t bytes = 0;
 	for (size_t i = 0; i < o->graph.objects_cnt; i++)
 		bytes += o->graph.objects[i].size;
@@ -327,7 +331,7 @@ void objects_describe(const struct objects *o, struct buf *out)
 	text_clean(out, o->comm, sizeof(o->comm));
 	buf_adds(out, "): ");
 	text_count(out, o->graph.objects_cnt);
-	buf_adds(out, o->live == GRAPH_MARKED ? " objects marked by the last collection, " : " live objects, ");
+	buf_adds(out, counted[o->live]);
 	text_bytes(out, (double)bytes);
 	if (o->frozen_ns)
 		buf_addf(out, "; frozen for %.1f ms", (double)o->frozen_ns / 1e6);
@@ -335,11 +339,20 @@ void objects_describe(const struct objects *o, struct buf *out)
 		buf_adds(out, "; approximate, for it ran meanwhile (--freeze stops it)");
 	if (o->unknown_stacks)
 		buf_addf(out, "; %u of its threads ran just then: of their stacks all was taken", o->unknown_stacks);
+	if (o->live == GRAPH_IN_USE)
+		buf_adds(out, "; conservative: any word that could be an address of a block counts as one");
+	if (o->unsearched) {
+		buf_adds(out, "; ");
+		text_bytes(out, (double)o->unsearched);
+		buf_adds(out, " of anonymous memory beside the heap were not searched");
+	}
 	if (o->nameless && o->live != GRAPH_MARKED)
 		buf_adds(out,
 			 "; its collector's variables have no names: a few free objects that only they hold may be among these");
 	if (o->torn && o->live == GRAPH_MARKED)
 		buf_adds(out, "; a collection went on, so the marks are of two");
+	if (o->torn && o->live == GRAPH_IN_USE)
+		buf_adds(out, "; not all of it fits together: it changed, or is damaged");
 	if (o->unreadable)
 		buf_addf(out, "; %" PRIu64 " parts could not be read", o->unreadable);
 }
@@ -351,6 +364,11 @@ static int no_type(const struct objects *o, const char *name, struct err *err)
 	text_clean(&asked, name, 200);
 	if (near.len)
 		err_set(err, ENOENT, "no type %s in process %u; nearest: %s", buf_str(&asked), o->tgid, buf_str(&near));
+	else if (o->live == GRAPH_IN_USE)
+		err_set(err, ENOENT,
+			"no type %s in process %u: classes and sizes are named as `alys-bpf census -p PID` does: Shape, "
+			"\"(24 bytes)\"",
+			buf_str(&asked), o->tgid);
 	else
 		err_set(err, ENOENT,
 			"no type %s in process %u: names come from --type-ids FILE (made by CRYSTAL_DUMP_TYPE_ID=1 crystal build "

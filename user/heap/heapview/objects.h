@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heapview/objects: the objects of a garbage-collected heap, their types and references: of a live process, or of a
+ * heapview/objects: the objects of a heap, their types and references: of a live process, or of a
  * dump. In: a process or a file. Out: a graph with names. Attaches no probes; stops the process only on request, while
  * it is copied.
  */
@@ -30,8 +30,9 @@ struct objects {
 	uint64_t unreadable; /* unreadable parts of the heap and of roots */
 	uint32_t live;       /* enum graph_live */
 	uint32_t unknown_stacks;
-	bool nameless; /* the collector's variables have no symbols: some of them count as roots. Not in dumps */
-	bool torn;     /* the heap was being collected */
+	bool nameless;       /* the collector's variables have no symbols: some of them count as roots. Not in dumps */
+	bool torn;           /* the heap was being collected, or does not fit together */
+	uint64_t unsearched; /* bytes of memory beside the heap that may hold addresses and were not read. Not in dumps */
 
 	/* Names are borrowed from these. */
 	struct elf *program, *with_fields;
@@ -44,9 +45,13 @@ struct objects {
 
 /* Opens files now, for callers that drop privileges before objects_read. 0 or -errno. */
 int objects_keep_files(const struct heap_ask *ask, struct err *err);
-/* 0, or -ESRCH, -ENOENT (no collector), -EPERM, ... with one sentence in err. Nothing stays stopped. */
+/* Of a collected heap: 0, or -ESRCH, -ENOENT (no collector), -EPERM, ... with one sentence in err. Nothing stays stopped. */
 int objects_read(struct objects *o, const struct heap_ask *ask, struct err *err);
 void objects_free(struct objects *o);
+/* For others that read objects: the names of variables, with program, exe and space filled in. */
+void objects_read_globals(struct objects *o);
+/* What -errno of a copy means, -EFBIG and -ETIMEDOUT among them. */
+int objects_unread(uint32_t tgid, int rc, struct err *err);
 
 /* Describes a root, for people; usable as a callback (ctx is the struct objects). */
 void objects_root_name(void *ctx, const struct graph_root *root, struct buf *out);

@@ -13,6 +13,7 @@
 #include "glibc/process.h"
 #include "heapview/census_verb.h"
 #include "heapview/heap_process.h"
+#include "mallocview/malloc_objects.h"
 #include "mallocview/malloc_verb.h"
 #include "sink/output.h"
 
@@ -61,6 +62,16 @@ int run_census(const struct census_options *o, struct err *err)
 	signal(SIGPIPE, SIG_IGN);
 	int rc = infile_keep(o->type_ids, true, err) ? -EIO : infile_keep(o->learn, false, err);
 	return rc ? status_of(rc) : read_and_write(o, NULL, err);
+}
+
+int run_graph(const struct graph_options *o, struct err *err)
+{
+	return graph_run(o, malloc_objects_read, err);
+}
+
+int run_dump(const struct dump_options *o, struct err *err)
+{
+	return dump_run(o, malloc_objects_read, err);
 }
 
 /* --- for a recording ------------------------------------------------------------------------------ */

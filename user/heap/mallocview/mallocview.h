@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mallocview: the verb `census`, and `report --heap`: of a collector's heap where there is one, else of glibc's malloc. */
+/*
+ * mallocview: the verbs `census`, `graph` and `dump`, and `report --heap`: of a collector's heap where there is one, else of glibc's
+ * malloc.
+ */
 #ifndef ALYS_MALLOCVIEW_H
 #define ALYS_MALLOCVIEW_H
 
@@ -9,6 +12,8 @@
 
 /* The exit status. */
 int run_census(const struct census_options *o, struct err *err);
+int run_graph(const struct graph_options *o, struct err *err);
+int run_dump(const struct dump_options *o, struct err *err);
 /*
  * `report --heap` after a recording, with the sites that keep nearly empty pages or blocks: in a process of its own, because
  * a recording has rights and threads. 0 or -errno; that process has told why.

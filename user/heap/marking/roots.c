@@ -26,6 +26,7 @@ const char *root_kind_name(enum root_kind kind)
 		[ROOT_FIBER] = "fiber stack",
 		[ROOT_REGISTERS] = "registers",
 		[ROOT_UNCOLLECTABLE] = "uncollectable",
+		[ROOT_ANONYMOUS] = "anonymous memory",
 	};
 	return kind < ROOT_KIND_CNT ? names[kind] : "?";
 }
@@ -64,26 +65,6 @@ static int add_data(struct roots *r, const struct root_plan *plan, uint64_t star
 	return rc || start >= end ? rc : add(r, &(struct root_range){ .kind = ROOT_GLOBAL, .start = start, .end = end });
 }
 
-/* A file's variables: its writable mapping, and the anonymous one behind it (.bss). */
-static int plan_globals(struct roots *r, const struct root_plan *plan)
-{
-	const struct space_region *files = NULL, *last = NULL;
-	int rc = 0;
-	for (size_t i = 0; i < plan->space->regions_cnt && !rc; i++) {
-		const struct space_region *g = &plan->space->regions[i];
-		bool bss = !*g->path && files && last && last->end == g->start && last->writable;
-		bool file = is_program(plan->space, g);
-		if (file)
-			files = g;
-		else if (!bss)
-			files = NULL;
-		if ((file || bss) && g->writable && g->readable)
-			rc = add_data(r, plan, g->start, g->end);
-		last = g;
-	}
-	return rc;
-}
-
 /* Anonymous, with an inaccessible guard page in front: that is how stacks of threads and fibers are mapped. */
 static bool likely_stack(const struct space *s, size_t i)
 {
@@ -100,6 +81,65 @@ static const struct root_thread *thread_in(const struct root_plan *plan, const s
 			return &plan->threads[i];
 	}
 	return NULL;
+}
+
+static int add_anonymous(struct roots *r, uint64_t start, uint64_t end, uint64_t *total)
+{
+	uint64_t n = start < end ? end - start : 0;
+	if (!n)
+		return 0;
+	if (n > ROOT_ANONYMOUS_MAX || *total + n > ROOT_ANONYMOUS_TOTAL) {
+		r->unsearched += n;
+		return 0;
+	}
+	*total += n;
+	return add(r, &(struct root_range){ .kind = ROOT_ANONYMOUS, .start = start, .end = end });
+}
+
+/* What of a mapping is not the heap's. */
+static int add_beside_heap(struct roots *r, const struct root_plan *plan, const struct space_region *g, uint64_t *total)
+{
+	uint64_t at = g->start;
+	size_t i = SORTED_UNTIL(plan->heap_cnt, k, plan->heap[k].end <= g->start);
+	int rc = 0;
+	for (; i < plan->heap_cnt && plan->heap[i].start < g->end && !rc; i++) {
+		rc = add_anonymous(r, at, plan->heap[i].start, total);
+		at = plan->heap[i].end;
+	}
+	return rc ?: add_anonymous(r, at, g->end, total);
+}
+
+/* Anonymous memory that is no stack: of a thread, or of one that has ended. */
+static int plan_anonymous(struct roots *r, const struct root_plan *plan, size_t region, uint64_t *total)
+{
+	const struct space_region *g = &plan->space->regions[region];
+	bool memory = plan->heap && g->readable && g->writable && !g->ino && (!*g->path || !strcmp(g->path, "[heap]"));
+	if (!memory || thread_in(plan, g) || likely_stack(plan->space, region))
+		return 0;
+	return add_beside_heap(r, plan, g, total);
+}
+
+/* A file's variables: its writable mapping, and the anonymous one behind it (.bss). Beside a heap also other memory. */
+static int plan_globals(struct roots *r, const struct root_plan *plan)
+{
+	const struct space_region *files = NULL, *last = NULL;
+	uint64_t anonymous = 0;
+	int rc = 0;
+	for (size_t i = 0; i < plan->space->regions_cnt && !rc; i++) {
+		const struct space_region *g = &plan->space->regions[i];
+		bool bss = !*g->path && files && last && last->end == g->start && last->writable;
+		bool file = is_program(plan->space, g);
+		if (file)
+			files = g;
+		else if (!bss)
+			files = NULL;
+		if ((file || bss) && g->writable && g->readable)
+			rc = add_data(r, plan, g->start, g->end);
+		else
+			rc = plan_anonymous(r, plan, i, &anonymous);
+		last = g;
+	}
+	return rc;
 }
 
 /* Above the frames of the main thread are arguments and environment, which hold no references to objects. */
@@ -246,7 +286,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* The kernel merges adjacent mappings of the same kind: the heap itself may begin behind a stack. */
-static int cut_heap(struct roots *r, const struct boehm_heap *h)
+static int cut_heap(struct roots *r, const struct root_plan *plan, const struct boehm_heap *h)
 {
 	uint64_t *gaps = malloc((h->gaps_cnt + 1) * sizeof(*gaps));
 	if (!gaps)
@@ -262,6 +302,9 @@ static int cut_heap(struct roots *r, const struct boehm_heap *h)
 		g->end = first_block(h, g->start, g->end);
 		if (lo < h->gaps_cnt && gaps[lo] < g->end)
 			g->end = gaps[lo];
+		lo = SORTED_UNTIL(plan->heap_cnt, k, plan->heap[k].end <= g->start);
+		if (lo < plan->heap_cnt && plan->heap[lo].start < g->end)
+			g->end = plan->heap[lo].start > g->start ? plan->heap[lo].start : g->start;
 	}
 	free(gaps);
 	return 0;
@@ -340,7 +383,7 @@ static int copy_range(struct roots *r, struct memory *m, const struct root_range
 int roots_copy(struct roots *r, struct memory *m, const struct root_plan *plan, const struct words *w, const struct boehm_heap *h,
 	       uint64_t deadline_ns)
 {
-	int rc = cut_heap(r, h);
+	int rc = cut_heap(r, plan, h);
 	if (!rc && r->waiting < r->ranges_cnt)
 		rc = narrow(r, w, h);
 	if (!rc)

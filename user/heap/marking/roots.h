@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * marking/roots: the collector's roots: writable data of the program and its libraries, the stacks of threads from
+ * marking/roots: a heap's roots: writable data of the program and its libraries, the stacks of threads from
  * their stack pointers on, registers. In: mappings, facts about the threads. Out: ranges and a copy of their contents.
  *
  * The stack of a suspended fiber is not a root by itself: the object that holds its two ends owns it (Crystal's Fiber),
  * and it counts once its owner is reached. Stacks without an owner are in a pool for reuse and contain only stale data.
- * Memory of malloc and thread-local variables of other threads are not roots, as for the collector.
+ * Memory of malloc and thread-local variables of other threads are not roots, as for the collector. Where there is none,
+ * anonymous memory beside the heap counts, in which the thread-local variables of the main thread lie.
  */
 #ifndef ALYS_MARKING_ROOTS_H
 #define ALYS_MARKING_ROOTS_H
@@ -13,7 +14,7 @@
 #include "boehm/space.h"
 #include "boehm/words.h"
 
-enum root_kind { ROOT_GLOBAL, ROOT_STACK, ROOT_FIBER, ROOT_REGISTERS, ROOT_UNCOLLECTABLE, ROOT_KIND_CNT };
+enum root_kind { ROOT_GLOBAL, ROOT_STACK, ROOT_FIBER, ROOT_REGISTERS, ROOT_UNCOLLECTABLE, ROOT_ANONYMOUS, ROOT_KIND_CNT };
 const char *root_kind_name(enum root_kind kind); /* "global", "stack", ... */
 
 struct root_thread {
@@ -42,6 +43,7 @@ struct roots {
 	size_t unreadable;
 	uint32_t unknown_stacks; /* threads with unknown stack pointer: then stacks without an owner are roots */
 	uint32_t idle_stacks;    /* left out: without an owner */
+	uint64_t unsearched;     /* bytes of anonymous memory that were left out */
 };
 
 /* Not pointers of the program: the collector's own variables. */
@@ -49,19 +51,25 @@ struct root_exclude {
 	uint64_t start, end;
 };
 
+#define ROOT_ANONYMOUS_MAX (16ull << 20) /* of one mapping; larger ones are left out */
+#define ROOT_ANONYMOUS_TOTAL (128ull << 20)
+
 struct root_plan {
 	const struct space *space;
 	const struct root_thread *threads;
 	size_t threads_cnt;
 	const struct root_exclude *excludes;
 	size_t excludes_cnt;
-	uint64_t max; /* bytes */
+	uint64_t max;                    /* bytes */
+	const struct root_exclude *heap; /* without a collector: by address, without overlap; NULL = a collected heap */
+	size_t heap_cnt;
 };
 
 /* Finds the ranges. -ENOMEM. */
 int roots_begin(struct roots *r, const struct root_plan *plan);
 /*
- * Cuts waiting stacks to the part above their owners' tops, so that little must be copied, and copies all ranges. 0, or
+ * Cuts waiting stacks to the part above their owners' tops, so that little must be copied, and copies all ranges. Without a
+ * collector w and h are empty. 0, or
  * -ESRCH, -EPERM, -ENOMEM, -EFBIG: more than max bytes, -ETIMEDOUT.
  */
 int roots_copy(struct roots *r, struct memory *m, const struct root_plan *plan, const struct words *w, const struct boehm_heap *h,

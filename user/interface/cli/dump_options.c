@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "cli/heap_options.h"
-#include "heapview/heapview.h"
+#include "mallocview/mallocview.h"
 
 #define AT(field) offsetof(struct dump_options, field)
 #define HEAP_AT(field) offsetof(struct dump_options, heap.field)
@@ -28,7 +28,7 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 		return err_set(err, EINVAL, "no process given: use -p PID");
 	if (!d->output)
 		return err_set(err, EINVAL, "no output file given: use -o FILE");
-	return 0;
+	return heap_options_check(&d->heap, err);
 }
 
 static int run(void *opts, struct err *err)
@@ -39,7 +39,7 @@ static int run(void *opts, struct err *err)
 const struct verb verb_dump = {
 	.name = "dump",
 	.usage = "dump [OPTIONS] -p PID -o FILE",
-	.summary = "Write the live objects of a garbage-collected program, their types and references to a file.",
+	.summary = "Write the live objects of a program, or the blocks of its malloc, their types and references to a file.",
 	.opts = options,
 	.options_sz = sizeof(struct dump_options),
 	.line_offset = AT(words),

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/heap_options.h"
-#include "heapview/heapview.h"
+#include "mallocview/mallocview.h"
 
 static int parse_address(const struct opt *o, const char *text, void *dest, struct err *err)
 {
@@ -46,16 +46,18 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 	g->input = n ? words[0] : NULL;
 	if (!g->input && !g->heap.pid)
 		return err_set(err, EINVAL, "no heap to look at: give -p PID or a dump made by `alys-bpf dump`");
-	if (g->input && (g->heap.pid || g->heap.freeze || g->heap.live || g->heap.type_ids || g->heap.fields || g->heap.learn))
+	if (g->input && (g->heap.pid || g->heap.freeze || g->heap.malloc || g->heap.live || g->heap.type_ids || g->heap.fields ||
+			 g->heap.learn))
 		return err_set(err, EINVAL,
-			       "-p, --freeze, --live, --type-ids, --fields and --learn are for a live process: a dump contains "
+			       "-p, --freeze, --malloc, --live, --type-ids, --fields and --learn are for a live process: a dump "
+			       "contains "
 			       "these already");
 	if (g->type && g->object)
 		return err_set(err, EINVAL, "--type and --object exclude each other");
 	if (!g->type && !g->object && !g->show && !g->address)
 		return err_set(err, EINVAL,
 			       "no objects given: use --type NAME or --object ADDRESS; --show counts lists the types");
-	return 0;
+	return heap_options_check(&g->heap, err);
 }
 
 static const struct graph_options defaults = { .levels = 5, .limit = 10 };
@@ -68,7 +70,7 @@ static int run(void *opts, struct err *err)
 const struct verb verb_graph = {
 	.name = "graph",
 	.usage = "graph [OPTIONS] -p PID | DUMP",
-	.summary = "Draw who holds the objects of a type in a garbage-collected program (Boehm's collector).",
+	.summary = "Draw who holds the objects of a type: of Boehm's collector, or blocks of malloc by C++ class or size.",
 	.opts = options,
 	.options_sz = sizeof(struct graph_options),
 	.defaults = &defaults,
@@ -76,5 +78,7 @@ const struct verb verb_graph = {
 	.words = take_words,
 	.run = run,
 	.notes = "Needs root for -p. Live is what roots lead to at that moment; without --freeze the process runs\n"
-		 "on meanwhile, and the answer is approximate. --freeze stops it while its heap is copied, at most 2 s.",
+		 "on meanwhile, and the answer is approximate. --freeze stops it while its heap is copied, at most 2 s.\n"
+		 "Of glibc's malloc, types are C++ classes and sizes as in `census`, and any word that could be an\n"
+		 "address of a block counts as one.",
 };
