@@ -343,6 +343,8 @@ struct alys_beam {
 	__u16 counted;   /* no offset: not 0 if it is known where the VM counts what it collects */
 	__u16 pid_bits;  /* no offset: bits of a pid's number, 0 = the form of pids is not known */
 	__u32 pid_table; /* ELF address of how the VM permutes these bits, see struct beam_table; 0 = not at all */
+	__u16 gen_gcs;   /* 16 bits: minor collections since the last major one; 0 = not known */
+	__u16 pad[3];
 };
 
 /*
@@ -493,7 +495,9 @@ struct alys_config {
 	X(46, HEAP_KEPT, NOTE, "heap-survivors", "bytes of survivors that they left on young heaps")                             \
 	X(47, HEAP_GREW, NOTE, "heap-grown", "of these, collections that gave their process a larger heap")                      \
 	X(48, HIT_MAPPING, HIT, "hits-mapping", "times that a call of the program made a mapping, or a larger one (--maps)")     \
-	X(49, HIT_UNMAPPED, HIT, "hits-unmapped", "times that a call took a mapping away, or a part, or moved it (--maps)")
+	X(49, HIT_UNMAPPED, HIT, "hits-unmapped", "times that a call took a mapping away, or a part, or moved it (--maps)")      \
+	X(50, HEAP_MAJOR, NOTE, "heap-major", "of the collections of Erlang processes, those of the whole heap")                 \
+	X(51, HEAP_MINOR, NOTE, "heap-minor", "of these, those of the young heap alone; where neither is known, both are 0")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };

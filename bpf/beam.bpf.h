@@ -18,6 +18,9 @@ static __noinline int beam_read(struct beam_heap *h, const struct alys_beam *at,
 		  read_word(&h->htop, process + at->htop) && read_word(&h->stop, process + at->stop) &&
 		  read_word(&h->hend, process + at->hend) && read_word(&h->heap_sz, process + at->heap_sz) &&
 		  read_word(&h->mbuf_sz, process + at->mbuf_sz) && read_word(&h->abandoned, process + at->abandoned);
+	h->minors = 0;
+	if (at->gen_gcs && bpf_probe_read_user(&h->minors, sizeof(h->minors), (void *)(process + at->gen_gcs)))
+		return 0;
 	return ok && h->heap && h->heap <= h->htop && h->htop <= h->stop && h->stop <= h->hend;
 }
 
@@ -116,7 +119,7 @@ static __noinline __u64 beam_stack(struct pt_regs *ctx, const struct beam_heap *
  * What the last collection left, if there was one since the process was met last: then the heap is another block. A
  * collection that is put off meets probes more than once.
  */
-static __always_inline void beam_collected(struct beam_past *p, const struct beam_heap *h)
+static __always_inline void beam_collected(struct beam_past *p, const struct alys_beam *at, const struct beam_heap *h)
 {
 	if (h->abandoned || p->heap == h->heap)
 		return;
@@ -125,13 +128,15 @@ static __always_inline void beam_collected(struct beam_past *p, const struct bea
 		count_sum(ALYS_ST_HEAP_KEPT, h->high_water - h->heap);
 		if (h->hend - h->heap > p->heap_sz)
 			count(ALYS_ST_HEAP_GREW);
+		if (at->gen_gcs)
+			count(h->minors ? ALYS_ST_HEAP_MINOR : ALYS_ST_HEAP_MAJOR);
 	}
 	p->heap = h->heap;
 	p->heap_sz = h->hend - h->heap;
 }
 
 /* The heap-fulls before this one, which is added to them. Only one thread executes a process at a time. */
-static __noinline __u32 beam_past(__u64 process, const struct beam_heap *h, __u64 size)
+static __noinline __u32 beam_past(__u64 process, const struct alys_beam *at, const struct beam_heap *h, __u64 size)
 {
 	__u32 slot = (process * GOLDEN) >> 50;
 	struct beam_past *p = bpf_map_lookup_elem(&beam_pasts, &slot);
@@ -139,7 +144,7 @@ static __noinline __u32 beam_past(__u64 process, const struct beam_heap *h, __u6
 		return 0;
 	if (p->process != process)
 		*p = (struct beam_past){ .process = process };
-	beam_collected(p, h);
+	beam_collected(p, at, h);
 	__u32 past = p->sizes;
 	p->sizes = past << BEAM_PAST_BITS | (size * GOLDEN) >> (64 - BEAM_PAST_BITS);
 	return past << 2; /* three */
@@ -152,7 +157,7 @@ static __noinline int beam_begin(struct call_room *room, const struct alys_objec
 	*p = no_call;
 	if (!beam_read(&room->beam, &o->beam, process) || !beam_allocated(&room->beam, &p->size))
 		return 0;
-	__u32 past = beam_past(process, &room->beam, p->size);
+	__u32 past = beam_past(process, &o->beam, &room->beam, p->size);
 	p->batch = config.interval ? past : 0;
 	if (p->size >= config.min_size) {
 		p->interval = config.interval ? sample_point(p->size) : 0;

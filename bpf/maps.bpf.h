@@ -190,6 +190,7 @@ struct gc_known {
 struct beam_heap {
 	__u64 heap, high_water, htop, stop, hend;
 	__u64 heap_sz, mbuf_sz, abandoned;
+	__u16 minors; /* since the last major collection */
 };
 
 /*

@@ -175,6 +175,21 @@ def test_survivors(started, vm, tmp_path):
     assert abs(kept - 20 * 100000 * 2 * WORD) < 0.1 * kept
 
 
+def test_generations(started, vm, tmp_path):
+    """Minor and major collections are told apart: what 200 rounds of three and one have more than 100."""
+    rows = []
+    for times in (100, 200):
+        trace = tmp_path / f"{times}.alys"
+        truth = record(started, trace, vm("generations", times, "+JPperf", "true"))
+        assert truth["answer"] == times
+        rows.append(assert_law(trace).rows)
+        assert rows[-1]["heap-minor"] + rows[-1]["heap-major"] == rows[-1]["heap-collections"]
+        assert "of these collections" in text(trace)
+    # The VM itself may collect once more or less.
+    assert abs(rows[1]["heap-minor"] - rows[0]["heap-minor"] - 300) <= 4
+    assert abs(rows[1]["heap-major"] - rows[0]["heap-major"] - 100) <= 4
+
+
 def test_short_lives(started, vm, tmp_path):
     """Processes that end before their first collection count when they end: 80 words of each are known."""
     trace = tmp_path / "t.alys"

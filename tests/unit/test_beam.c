@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "beam/generations.h"
 #include "beam/pids.h"
 #include "beam/process_layout.h"
 #include "beam/reclaimed.h"
@@ -149,13 +150,15 @@ static void expect_known(const char *path)
 	assert_true(c.stride > c.words[1] && c.through && c.parts && c.unit == 8);
 	beam_pids_find(&f, &l);
 	assert_true(l.pid_bits == (l.pid_table ? 28 : 15));
+	beam_generations_find(&f, &l);
+	assert_true(l.gen_gcs && l.gen_gcs % 4 == 0);
 	funcs_free(&f);
 	elf_close(e);
 	close(fd);
 }
 
 /* In a program that is no VM. */
-static void test_no_pids(void **state)
+static void test_no_vm(void **state)
 {
 	struct err err;
 	struct funcs f = { 0 };
@@ -166,6 +169,7 @@ static void test_no_pids(void **state)
 	assert_non_null(e);
 	assert_int_equal(funcs_load(&f, e, &err), 0);
 	beam_pids_find(&f, &l);
+	beam_generations_find(&f, &l);
 	assert_memory_equal(&l, &none, sizeof(l));
 	funcs_free(&f);
 	elf_close(e);
@@ -187,8 +191,8 @@ static void test_installed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_found),   cmocka_unit_test(test_refused),   cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_no_pids), cmocka_unit_test(test_installed),
+		cmocka_unit_test(test_found), cmocka_unit_test(test_refused),   cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_no_vm), cmocka_unit_test(test_installed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,6 +27,7 @@ run(asleep, N) -> asleep(N);
 run(messages, N) -> messages(N);
 run(httpd, N) -> httpd(N);
 run(kept, N) -> in_process(fun() -> kept(lists:seq(1, 100000), N) end);
+run(generations, N) -> in_process(fun() -> generations([], N) end);
 run(binaries, N) -> binaries(N);
 run(upgrade, N) -> upgrade(N);
 run(nif, N) -> in_process(fun() -> S = tally:run(N), erlang:garbage_collect(), S end);
@@ -143,3 +144,9 @@ calls(small, N) -> small(N), calls(small, N - 1).
 %% A list of 100,000 cells lives through N collections.
 kept(List, 0) -> length(List);
 kept(List, N) -> erlang:garbage_collect(), kept(List, N - 1).
+
+%% A list that grows by a cell, N times. Each is followed by three minor collections and a major one.
+generations(List, 0) -> length(List);
+generations(List, N) ->
+	[true = erlang:garbage_collect(self(), [{type, Type}]) || Type <- [minor, minor, minor, major]],
+	generations([N | List], N - 1).

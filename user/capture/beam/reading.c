@@ -2,7 +2,7 @@
 /* beam/reading: see reading.h. */
 #include "beam/reading.h"
 
-#define CODE_MAX 4096
+#define CODE_MAX 8192
 
 struct reading reading_of(const struct funcs *f, uint64_t vaddr)
 {

@@ -407,6 +407,22 @@ void insn_move_of(const uint8_t *bytes, size_t n, struct insn_move *out)
 	}
 }
 
+void insn_put_of(const uint8_t *bytes, size_t n, struct insn_put *out)
+{
+	struct decoded d = { .bytes = bytes };
+	const ZydisDecodedOperand *to = &d.op[0], *from = &d.op[1];
+	ZydisDecoder decoder;
+
+	*out = (struct insn_put){ .from = INSN_NO_REG, .base = INSN_NO_REG };
+	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)) || d.in.mnemonic != ZYDIS_MNEMONIC_MOV ||
+	    to->type != ZYDIS_OPERAND_TYPE_MEMORY || from->type != ZYDIS_OPERAND_TYPE_REGISTER)
+		return;
+	out->bytes = (uint8_t)(to->size / 8);
+	out->from = (int8_t)reg_of(from->reg.value);
+	set_memory(to, &out->base, &out->disp);
+}
+
 static int8_t sse_of(const ZydisDecodedOperand *op)
 {
 	bool sse = op->type == ZYDIS_OPERAND_TYPE_REGISTER && ZydisRegisterGetClass(op->reg.value) == ZYDIS_REGCLASS_XMM;

@@ -146,6 +146,15 @@ struct insn_move {
 
 void insn_move_of(const uint8_t *bytes, size_t n, struct insn_move *out);
 
+/* A move of a general register, whole or in part, to memory: [base + disp] = from. */
+struct insn_put {
+	uint8_t bytes; /* written; 0 = the instruction is none */
+	int8_t from, base;
+	int32_t disp;
+};
+
+void insn_put_of(const uint8_t *bytes, size_t n, struct insn_put *out);
+
 /* What becomes of the two 64-bit words of an SSE register, by which compilers store two words at once. */
 enum insn_pair_does {
 	INSN_NO_PAIR,    /* concerns none */

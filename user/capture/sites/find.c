@@ -12,6 +12,7 @@
 
 #include "allocators/own.h"
 #include "base/vec.h"
+#include "beam/generations.h"
 #include "beam/pids.h"
 #include "beam/process_layout.h"
 #include "beam/reclaimed.h"
@@ -368,6 +369,7 @@ static int find_beam(struct plan *p)
 		l->counter = beam_reclaimed_find(&p->funcs);
 		l->beam.counted = l->counter.known;
 		beam_pids_find(&p->funcs, &l->beam);
+		beam_generations_find(&p->funcs, &l->beam);
 	}
 	return 0;
 }

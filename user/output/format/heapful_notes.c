@@ -45,6 +45,19 @@ static void add_names(const struct sink_input *in, struct buf *out)
 			      "them to /tmp/perf-PID.map\n");
 }
 
+/* Neither where the VM's own count was not found. */
+static void add_generations(const struct catalog *c, struct buf *out)
+{
+	uint64_t minor = catalog_count(c, "heap-minor"), major = catalog_count(c, "heap-major");
+	if (!minor && !major)
+		return;
+	buf_adds(out, "of these collections ");
+	text_count(out, minor);
+	buf_adds(out, " were minor, ");
+	text_count(out, major);
+	buf_adds(out, " major\n");
+}
+
 /* Of collections that were met, whether their heap-fulls were recorded or passed over by the sampler. */
 static void add_collections(const struct catalog *c, struct buf *out)
 {
@@ -55,9 +68,10 @@ static void add_collections(const struct catalog *c, struct buf *out)
 	text_bytes(out, (double)catalog_count(c, "heap-survivors") / (double)met);
 	buf_adds(out, " of the young heap on average; ");
 	text_count(out, grown);
-	buf_addf(out, " of ");
+	buf_adds(out, " of ");
 	text_count(out, met);
 	buf_adds(out, " gave their process a larger one\n");
+	add_generations(c, out);
 }
 
 /* Where each heap-full belongs is a sample; how many bytes there are is not. */
