@@ -104,7 +104,8 @@ SEC("uprobe")
 int free_enter(struct pt_regs *ctx)
 {
 	const struct alys_site *site = wanted_site(ctx);
-	if (!site)
+	/* Sampled blocks are known one by one: also those from before the process was known by its own probes. */
+	if (!site || (!is_selective() && is_left_to_notes()))
 		return 0;
 	count(ALYS_ST_HIT_FREE);
 	__u64 addr = argument(ctx, site->arg[0]);

@@ -372,10 +372,11 @@ struct alys_object {
 /* Set in attach cookies of links that are filtered to one process. */
 #define ALYS_COOKIE_FILTERED (1ull << 32)
 
-/* Values of the map `targets`. */
+/* Values of the map `targets`; bits from ALYS_TRACED on. */
 #define ALYS_EXCLUDED 0 /* never traced, nor its children: the tracer itself */
 #define ALYS_TRACED 1
-#define ALYS_OURS 2 /* traced and launched by the tracer: may be stopped */
+#define ALYS_OURS 2  /* traced and launched by the tracer: may be stopped */
+#define ALYS_NOTED 4 /* its own probes (USDT) report its blocks: its allocator's calls are passed over */
 
 /*
  * log2 of the size of sampled_marks: one page of words per MiB of address space, one word per KiB, because programs
@@ -428,7 +429,8 @@ struct alys_config {
 	__u32 walk_slots; /* entries of walk_slots, a power of two */
 	__u32 rss_batch;  /* pages that a processor counts for itself: percpu_counter_batch */
 	__u8 no_frees;    /* of plain allocators only allocations are recorded */
-	__u8 pad2[3];
+	__u8 noted;       /* some processes report their blocks themselves: ALYS_NOTED */
+	__u8 pad2[2];
 };
 
 /*
@@ -497,7 +499,9 @@ struct alys_config {
 	X(48, HIT_MAPPING, HIT, "hits-mapping", "times that a call of the program made a mapping, or a larger one (--maps)")     \
 	X(49, HIT_UNMAPPED, HIT, "hits-unmapped", "times that a call took a mapping away, or a part, or moved it (--maps)")      \
 	X(50, HEAP_MAJOR, NOTE, "heap-major", "of the collections of Erlang processes, those of the whole heap")                 \
-	X(51, HEAP_MINOR, NOTE, "heap-minor", "of these, those of the young heap alone; where neither is known, both are 0")
+	X(51, HEAP_MINOR, NOTE, "heap-minor", "of these, those of the young heap alone; where neither is known, both are 0")     \
+	X(52, LEFT_TO_NOTES, NOTE, "left-to-own-probes",                                                                         \
+	  "calls of allocators in processes whose own probes report their blocks: no hits")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };

@@ -51,10 +51,23 @@ static __always_inline const struct alys_site *wanted_site(void *ctx)
 	return site;
 }
 
+/* Is this process known by its own probes? What its allocator is asked for would count a second time. */
+static __always_inline bool is_left_to_notes(void)
+{
+	__u32 tgid = current_tgid();
+	const __u8 *mark = config.noted ? bpf_map_lookup_elem(&targets, &tgid) : NULL;
+	if (!mark || !(*mark & ALYS_NOTED))
+		return false;
+	count(ALYS_ST_LEFT_TO_NOTES);
+	return true;
+}
+
 /* The same for the start of a call: one outside any window is not part of the recording. */
 static __always_inline const struct alys_site *wanted_call(void *ctx)
 {
 	const struct alys_site *site = wanted_site(ctx);
+	if (site && is_left_to_notes())
+		return NULL;
 	if (!config.windowed || !site || !window_shut || !(site->flags & ALYS_SITE_WINDOW))
 		return site;
 	count(ALYS_ST_OUTSIDE);

@@ -40,7 +40,7 @@ static __always_inline struct hold hold_wanted(void)
 	__u32 tgid = current_tgid();
 	const __u8 *mark = bpf_map_lookup_elem(&targets, &tgid);
 	struct hold h = { .time = bpf_ktime_get_ns() };
-	if (hold_answered && mark && *mark == ALYS_OURS && !task->ptrace)
+	if (hold_answered && mark && *mark & ALYS_OURS && !task->ptrace)
 		h.who = 1 + (bpf_get_smp_processor_id() & 1);
 	return h;
 }

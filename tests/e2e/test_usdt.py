@@ -2,6 +2,7 @@
 """A program's own probes for allocations (USDT): counts and weights are the program's, counters of tracers are left as they were."""
 
 import json
+import os
 import re
 import signal
 import struct
@@ -9,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import PROGS, TIMEOUT, alys, assert_law, assert_same, changed_text, events_of, tally, wait_until
+from conftest import ALYS, PROGS, TIMEOUT, alys, assert_law, assert_same, changed_text, events_of, tally, wait_until
 
 pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
@@ -107,6 +108,60 @@ def test_others_are_left_alone(started, tmp_path):
     tracer.stop()
 
 
+def record_both(started, trace, *options):
+    """The truths of a program that reports its blocks itself, and of one that does not."""
+    noted, plain = started.program(PROGRAM).wait_ready(), started.program("c_fixed").wait_ready()
+    tracer = started.tracer("-a", "usdt,all", "-p", f"{noted.pid},{plain.pid}", "-o", trace, *options).recording()
+    wait_until(lambda: counters(noted.pid) == [1, 1] and changed_text(plain.pid))
+    truths = [program.go().truths()[0] for program in (noted, plain)]
+    tracer.stop()
+    return truths
+
+
+@pytest.mark.parametrize("options", [(), ("--follow",)], ids=["own-links", "shared-links"])
+def test_beside_the_allocators_of_others(started, tmp_path, options):
+    """Blocks of a program's own probes count there, and not as malloc's; malloc is probed in the other program."""
+    trace = tmp_path / "t.alys"
+    noted, plain = record_both(started, trace, *options)
+    found = tally(events_of(trace, tmp_path))
+    for truth in (noted, plain):
+        assert_same(truth["sites"], found[truth["pid"]])
+        assert sum(site["allocs"] for site in found[truth["pid"]].values()) == sum(site["allocs"] for site in truth["sites"].values())
+    assert assert_law(trace, lost=2).skipped == 0
+    assert re.search(r"^own probes +6 of 9 notes for allocations in \S+/c_usdt$", alys("info", trace).stdout, re.M)
+
+
+@pytest.mark.parametrize("limit", ["0", "1"])
+def test_weights_beside_samples(started, tmp_path, limit):
+    """Samples that the program drew keep its weights, also between windows; those of the other program have ours."""
+    trace = tmp_path / "t.alys"
+    noted, plain = record_both(started, trace, "--sample", "bytes:8k", "--max-overhead", limit)
+    done = alys("report", "--show", "alloc", "-f", "json", trace)
+    assert done.returncode == 0, done.stderr
+    told = {row["site"].split()[0]: row for row in json.loads(done.stdout)["rows"]}
+    for name, site in noted["sites"].items():
+        if site["allocs"]:
+            times = 10 if name == "site_usdt_sampled" else 1
+            assert told[name]["bytes"] == pytest.approx(times * site["bytes"], rel=0.001), name
+    for name, site in plain["sites"].items():
+        if site["allocs"] and limit == "0":
+            assert 0 < told[name]["error"] and abs(told[name]["bytes"] - site["bytes"]) < 5 * told[name]["error"], name
+
+
+def test_one_process_with_and_without(tmp_path):
+    """A shell becomes a program with probes of its own, and that one without: each is recorded by what it has."""
+    trace = tmp_path / "t.alys"
+    done = subprocess.run([ALYS, "-q", "-a", "usdt,all", "--follow", "-o", trace, "--", "sh", "-c",
+                           f"exec {PROGS / PROGRAM} {PROGS / 'c_fixed'}"], text=True, capture_output=True, timeout=TIMEOUT,
+                          env={**os.environ, "ALYS_NO_WAIT": "1"})
+    assert done.returncode == 0, done.stderr
+    noted, plain = map(json.loads, done.stdout.splitlines())
+    found = tally(events_of(trace, tmp_path))[plain["pid"]]
+    assert_same(noted["sites"] | plain["sites"], {name: site for name, site in found.items() if name in noted["sites"] | plain["sites"]})
+    assert None in found, "the shell's own allocations"
+    assert_law(trace, lost=2)
+
+
 def test_listed(started):
     program = started.program(PROGRAM).wait_ready()
     said = alys("doctor", "--probes", program.pid).stdout
@@ -117,7 +172,6 @@ def test_listed(started):
 
 
 @pytest.mark.parametrize("words, sentence", [
-    (("-a", "usdt,libc"), "--allocator usdt stands alone"),
     (("-a", "usdt", "-s", "bytes:4096"), "--allocator usdt has the samples that the program takes"),
     (("-a", "usdt"), "no probe otel_memory:alloc or ddheap:alloc that can be used"),
 ])

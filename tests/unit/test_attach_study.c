@@ -188,6 +188,11 @@ static void families_are_named(void **state)
 	assert_int_equal(study_families("libgc", &one, &err), 0);
 	assert_int_equal(study_families("libc,libgc", &both, &err), 0);
 	assert_true(one && (both & one) == one && both != one);
+	assert_int_equal(study_families("all", &both, &err), 0);
+	assert_int_equal(study_families("usdt", &one, &err), 0);
+	assert_true(one && both && !(both & one));
+	assert_int_equal(study_families("usdt,all", &both, &err), 0);
+	assert_int_equal(both & one, one);
 	assert_int_equal(study_families("libc,nobody", &both, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "\"nobody\": choose from "));
 }

@@ -15,6 +15,7 @@
 #include "calibrate/calibrate.h"
 #include "catalog/exactness.h"
 #include "counting/counting.h"
+#include "notes/noted.h"
 #include "probe/linker.h"
 #include "target/proc.h"
 #include "target/target.h"
@@ -77,28 +78,39 @@ const struct byte_counter *attach_counter(const struct attach *a, struct module_
 	return f && f->served && f->list.counter.known ? &f->list.counter : NULL;
 }
 
+static size_t notes_used(const struct file_sites *f)
+{
+	size_t used = 0;
+	for (size_t i = 0; i < f->list.sites_cnt; i++)
+		used += f->list.sites[i].family == ALLOC_USDT && f->list.sites[i].state == SITE_PROBED;
+	return used;
+}
+
 void attach_noted_text(const struct attach *a, struct buf *out)
 {
 	for (size_t i = 0; i < a->sites.files_cnt; i++) {
 		const struct file_sites *f = &a->sites.files[i];
-		size_t used = 0, all = f->list.sites_cnt;
-		for (size_t k = 0; k < all; k++)
-			used += f->list.sites[k].family == ALLOC_USDT && f->list.sites[k].state == SITE_PROBED;
-		if (all)
-			buf_addf(out, "%s%zu of %zu notes for allocations in %s", out->len ? "; " : "", used, all,
+		size_t used = notes_used(f);
+		if (used)
+			buf_addf(out, "%s%zu of %zu notes for allocations in %s", out->len ? "; " : "", used, f->list.sites_cnt,
 				 catalog_module(a->h->catalog, f->module)->path);
 	}
 }
 
-/* A link for all would raise the counters of probes in processes that are no targets: their samplers would begin. */
 void attach_share(struct attach *a, bool shared)
 {
-	a->shared = shared && !record_is_noted(a->h->o);
+	a->shared = shared;
 }
 
 bool attach_is_shared(const struct attach *a)
 {
 	return a->shared;
+}
+
+/* A link for all would raise the counters of its probes in processes that are no targets: their samplers would begin. */
+static bool is_shareable(const struct file_sites *f)
+{
+	return !f || !notes_used(f);
 }
 
 static const char *path_of(const struct attach *a, const struct file_sites *f)
@@ -233,15 +245,15 @@ static enum probe_returns returns_for(const struct attach *a, uint32_t tgid)
  * 0 = one shared link for all processes, filtered in BPF: if children are followed or processes are very many. Also if
  * the main thread has exited, because the kernel would look for the process' memory there.
  */
-static uint32_t link_tgid(const struct attach *a, uint32_t pid)
+static uint32_t link_tgid(const struct attach *a, const struct file_sites *f, uint32_t pid)
 {
-	return a->shared || proc_holder(pid) != pid ? 0 : pid;
+	return (a->shared && is_shareable(f)) || proc_holder(pid) != pid ? 0 : pid;
 }
 
 static void listen_to_linker(struct attach *a, uint32_t pid, const struct file_sites *f, int fd)
 {
 	struct err err;
-	if (f->link_offset && linker_attach(a->h->probe, link_tgid(a, pid), fd, f->link_offset, &err))
+	if (f->link_offset && linker_attach(a->h->probe, link_tgid(a, f, pid), fd, f->link_offset, &err))
 		log_info("libraries that process %" PRIu32 " loads are noticed late: %s", pid, err.text);
 }
 
@@ -277,9 +289,11 @@ static void note_probed(struct attach *a, struct file_sites *f)
 static void attach_file(struct attach *a, const struct proc *p, struct file_sites *f, int fd)
 {
 	const char *path = path_of(a, f);
-	uint32_t tgid = link_tgid(a, p->tgid);
+	uint32_t tgid = link_tgid(a, f, p->tgid);
 	struct err err = { 0 };
-	if (trials_attach(&a->trials, tgid, f, fd, returns_for(a, p->tgid), &err)) {
+	bool noted = noted_serves(&f->list);
+	if ((noted && probe_leave_to_notes(a->h->probe, p->tgid, &err)) ||
+	    trials_attach(&a->trials, tgid, f, fd, returns_for(a, p->tgid), &err)) {
 		note_unprobed(a, tgid, f, &err);
 		return;
 	}
@@ -304,7 +318,7 @@ static void serve_waiting(struct attach *a, struct file_sites *f, bool first,
 	f->waiting_cnt = f->waiting_cap = 0;
 	for (size_t i = 0; i < cnt; i++) {
 		const struct proc *p = catalog_proc(a->h->catalog, target_find(a->h->targets, waiting[i]));
-		bool shares = p && !link_tgid(a, p->tgid);
+		bool shares = p && !link_tgid(a, f, p->tgid);
 		if (p && !(shares && shared))
 			serve(a, p, f, target_module_fd(a->h->targets, f->module));
 		else if (p)
@@ -422,16 +436,18 @@ static bool waits(struct file_sites *f, uint32_t pid)
 static void wait_for_shared(struct attach *a, const struct proc *p, struct file_sites *f)
 {
 	note_unseen(a, p, f);
-	if (f && (f->pending || f->asked) && !link_tgid(a, p->tgid))
+	if (f && (f->pending || f->asked) && !link_tgid(a, f, p->tgid))
 		waits(f, p->tgid);
 }
 
 /* The file has been examined. */
 static void begin_file(struct attach *a, const struct proc *p, struct file_sites *f, int fd)
 {
+	uint32_t tgid = link_tgid(a, f, p->tgid);
+	sitecache_do(&a->sites, tgid, f->module); /* it may have waited as one of all */
 	listen_to_linker(a, p->tgid, f, fd);
 	if (a->h->counting)
-		counting_attach(a->h->counting, link_tgid(a, p->tgid), f->module, fd);
+		counting_attach(a->h->counting, tgid, f->module, fd);
 	if (!f->probed)
 		return;
 	f->left = false;
@@ -461,11 +477,12 @@ static struct file_sites *file_of(struct attach *a, const struct module *m, int 
 
 void attach_module(struct attach *a, const struct proc *p, const struct module *m, int fd)
 {
-	if (!sitecache_do(&a->sites, link_tgid(a, p->tgid), m->id)) {
-		wait_for_shared(a, p, sitecache_find(&a->sites, m->id));
+	struct file_sites *f = sitecache_find(&a->sites, m->id);
+	if (!sitecache_do(&a->sites, link_tgid(a, f, p->tgid), m->id)) {
+		wait_for_shared(a, p, f);
 		return;
 	}
-	struct file_sites *f = file_of(a, m, fd);
+	f = file_of(a, m, fd);
 	if (f && !waits(f, p->tgid))
 		begin_file(a, p, f, fd);
 }
@@ -507,11 +524,8 @@ void attach_split(struct attach *a)
 
 void attach_child(struct attach *a, const struct proc *p)
 {
-	const struct mapping *map;
-	if (p && !a->shared)
+	if (p)
 		attach_mapped(a, p);
-	for (size_t i = 0; p && a->shared && (map = target_mapping(a->h->targets, p->id, i)); i++)
-		wait_for_shared(a, p, sitecache_find(&a->sites, map->module));
 }
 
 /* Is a collector of the process still being calibrated, and therefore not attached yet? */
@@ -559,10 +573,11 @@ void attach_forget(struct attach *a, uint32_t tgid)
 			sitecache_undo(&a->sites, 0, f->module);
 	}
 	/*
-	 * With shared links, none is this process' own: visiting each file at thousands of exits per second would cost
+	 * With shared links, hardly any is this process' own: visiting each file at thousands of exits per second would cost
 	 * more than everything else.
 	 */
-	for (size_t i = 0; !a->shared && (m = catalog_next_module(a->h->catalog, &i));)
+	bool has_own = !a->shared || record_takes_notes(a->h->o);
+	for (size_t i = 0; has_own && (m = catalog_next_module(a->h->catalog, &i));)
 		sitecache_undo(&a->sites, tgid, m->id);
 }
 

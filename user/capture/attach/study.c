@@ -15,6 +15,9 @@
 /* The most that a refill provides: with a smaller interval, refills are too coarse. */
 #define REFILL_FROM ALYS_REFILL_SPAN
 
+/* "all": every family that has functions. */
+#define ALL_FUNCTIONS ((1u << ALLOC_FAMILIES) - 1 - (1u << ALLOC_USDT))
+
 struct study {
 	const struct handles *h;
 	uint32_t families;
@@ -74,15 +77,11 @@ int study_families(const char *names, uint32_t *out, struct err *err)
 		size_t n = strcspn(at, ",");
 		snprintf(name, sizeof(name), "%.*s", (int)n, at);
 		int family = alloc_family_by_name(name);
-		if (family < 0)
-			return err_set(err, EINVAL, "--allocator: unknown family \"%s\": choose from " ALLOC_FAMILY_NAMES, name);
-		*out |= 1u << family;
+		if (family < 0 && strcmp(name, "all"))
+			return err_set(err, EINVAL, "--allocator: unknown family \"%s\": choose from " ALLOC_FAMILY_WORDS, name);
+		*out |= family < 0 ? ALL_FUNCTIONS : 1u << family;
 		at += n + (at[n] == ',');
 	}
-	if (*out & 1u << ALLOC_USDT && *out != 1u << ALLOC_USDT)
-		return err_set(err, EINVAL,
-			       "--allocator usdt stands alone: the blocks that a program's own probes report are also those of "
-			       "its allocator, and would count twice");
 	return 0;
 }
 

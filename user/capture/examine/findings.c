@@ -23,10 +23,19 @@ static void put_err(struct buf *out, const struct err *err)
 	buf_lenstr(out, err->code ? err->text : "");
 }
 
+/* The program's own probes, if they are wanted and usable, else the functions of its allocators. */
 static int find_sites(const struct elf *e, const char *path, const struct sites_options *o, struct site_list *out,
 		      struct err *err)
 {
-	return o->families == 1u << ALLOC_USDT ? noted_find(e, out, err) : sites_find(e, path, o, out, err);
+	struct sites_options others = *o;
+	others.families &= ~(1u << ALLOC_USDT);
+	if (o->families != others.families) {
+		int rc = noted_find(e, out, err);
+		if (rc || !others.families || noted_serves(out))
+			return rc;
+		sites_free(out);
+	}
+	return sites_find(e, path, &others, out, err);
 }
 
 /* The other lists are made only for files with allocators, for trials and calibrations. */

@@ -22,7 +22,7 @@ struct probe_config {
 	bool windowed;     /* probes are attached and detached at run time, see probe/window.h */
 	bool check_stacks; /* compare each remembered walk with a full one */
 	bool no_frees;     /* of plain allocators only allocations are recorded */
-	bool noted;        /* probes that programs define, instead of allocators' functions */
+	bool noted;        /* probes that programs define, instead of their allocators' functions */
 	bool counts_calls; /* of functions, see probe/entered.h */
 	bool stop_at_gc;   /* see probe_allow_stops in collections.h */
 	uint8_t walk;      /* ALYS_WALK_*, as requested */

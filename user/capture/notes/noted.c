@@ -101,3 +101,13 @@ int noted_find(const struct elf *e, struct site_list *out, struct err *err)
 		return err_set(err, E2BIG, "it defines more than %d probes for allocations", NOTED_MAX);
 	return rc ? err_set(err, ENOMEM, "out of memory") : 0;
 }
+
+bool noted_serves(const struct site_list *l)
+{
+	for (size_t i = 0; i < l->sites_cnt; i++) {
+		const struct site *s = &l->sites[i];
+		if (s->family == ALLOC_USDT && s->row->shape == ALYS_SHAPE_SIZE && s->state == SITE_PROBED)
+			return true;
+	}
+	return false;
+}

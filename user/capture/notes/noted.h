@@ -13,4 +13,7 @@
  */
 int noted_find(const struct elf *e, struct site_list *out, struct err *err);
 
+/* Do the program's own probes report allocations, so that its allocators need not be probed? */
+bool noted_serves(const struct site_list *l);
+
 #endif

@@ -61,6 +61,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.stop_at_gc = cfg->stop_at_gc,
 		.windowed = cfg->windowed,
 		.no_frees = cfg->no_frees,
+		.noted = cfg->noted,
 		.recall = cfg->check_stacks ? ALYS_RECALL_CHECK : ALYS_RECALL_ALIKE,
 		.walk_slots = sizes_of(cfg).slots,
 		.rss_batch = counter_batch(),
@@ -310,6 +311,13 @@ int probe_add_target(struct probe *p, uint32_t tgid, struct err *err)
 int probe_add_own(struct probe *p, uint32_t tgid, struct err *err)
 {
 	return mark_target(p, tgid, ALYS_OURS, err);
+}
+
+int probe_leave_to_notes(struct probe *p, uint32_t tgid, struct err *err)
+{
+	uint8_t mark = ALYS_TRACED;
+	bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.targets), &tgid, &mark);
+	return mark_target(p, tgid, mark | ALYS_NOTED, err);
 }
 
 void probe_remove_target(struct probe *p, uint32_t tgid)

@@ -436,7 +436,7 @@ static int open_probes(struct live *l, struct err *err)
 		.check_stacks = o->check_stacks,
 		.walk = (uint8_t)o->walk,
 		.counts_calls = o->calls,
-		.noted = record_is_noted(o),
+		.noted = record_takes_notes(o),
 		.stop_at_gc = o->stop_at_gc,
 	};
 	struct intake_ops in = live_intake_ops;

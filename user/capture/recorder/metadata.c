@@ -106,7 +106,7 @@ static void metadata_calls(struct live *l)
 static void metadata_noted(struct live *l)
 {
 	struct buf text = { 0 };
-	if (record_is_noted(l->h.o))
+	if (record_takes_notes(l->h.o))
 		attach_noted_text(l->attach, &text);
 	if (text.len)
 		meta_text(l, "noted", buf_str(&text));

@@ -85,7 +85,13 @@ static inline uint32_t record_beside(const struct record_options *o)
 	return o->subjects & ~(1u << record_first(o));
 }
 
-/* --allocator usdt: programs sample themselves, and report it by probes of their own. */
+/* Probes that programs define are recorded, where they do; record_is_noted: and nothing else. */
+static inline bool record_takes_notes(const struct record_options *o)
+{
+	const char *found = o->allocators ? strstr(o->allocators, "usdt") : NULL;
+	return found && (found == o->allocators || found[-1] == ',') && (!found[4] || found[4] == ',');
+}
+
 static inline bool record_is_noted(const struct record_options *o)
 {
 	return o->allocators && !strcmp(o->allocators, "usdt");

@@ -35,6 +35,7 @@ enum alloc_family { ALLOC_FAMILY_LIST(ALLOC_FAMILY_ENUM_) ALLOC_FAMILIES };
 /* "libc,libgc,...": a string literal. */
 #define ALLOC_FAMILY_NAME_(id, before, name) before name
 #define ALLOC_FAMILY_NAMES ALLOC_FAMILY_LIST(ALLOC_FAMILY_NAME_)
+#define ALLOC_FAMILY_WORDS ALLOC_FAMILY_NAMES ",all" /* all: but for usdt */
 
 /* Where allocations of a file are sampled. */
 enum sample_at {

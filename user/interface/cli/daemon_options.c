@@ -113,7 +113,7 @@ static const struct opt options[] = {
 	  "one allocation every N bytes on average (default 512k)" },
 	PROFILE_OPTION(AT(watch.record.no_frees), ""),
 	LABEL_OPTION(AT(watch.record.labels)),
-	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "only these: " ALLOC_FAMILY_NAMES },
+	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "only these: " ALLOC_FAMILY_WORDS },
 	OWN_OPTIONS(RECORD_AT, ""),
 	SKIP_OPTIONS(WATCH_AT, NULL),
 	{ "backtrace", 'b', "TYPE", opt_choice, AT(watch.record.backtrace), "none|addr|name|full", NULL,

@@ -114,7 +114,7 @@ static const struct opt options[] = {
 	  "count the calls of these functions, too, for bytes per call; * and ? match any characters; may be repeated" },
 	{ "calls-limit", 0, "N", parse_calls_limit, AT(calls_limit), NULL, NULL,
 	  "functions that --calls may match (default 64)" },
-	{ "allocator", 'a', "NAMES", opt_text, AT(allocators), NULL, NULL, "only these: " ALLOC_FAMILY_NAMES },
+	{ "allocator", 'a', "NAMES", opt_text, AT(allocators), NULL, NULL, "only these: " ALLOC_FAMILY_WORDS },
 	OWN_OPTIONS(AT, ""),
 	{ "follow", 'F', NULL, opt_flag, AT(follow), NULL, NULL, "trace forked children as well" },
 	{ "stop-at-gc", 0, NULL, opt_flag, AT(stop_at_gc), NULL, NULL,

@@ -32,7 +32,7 @@ static const struct opt options[] = {
 	{ "max-overhead", 0, "PERCENT", opt_percent, WATCH_AT(record.max_overhead), NULL, NULL,
 	  "-p, -a: probes may take at most this much of the processes' CPU time; 0 is no limit (default 1)" },
 	PROFILE_OPTION(WATCH_AT(record.no_frees), "-p, -a: "),
-	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "-p, -a: only these: " ALLOC_FAMILY_NAMES },
+	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "-p, -a: only these: " ALLOC_FAMILY_WORDS },
 	OWN_OPTIONS(RECORD_AT, "-p, -a: "),
 	SKIP_OPTIONS(WATCH_AT, NULL),
 	{ "socket", 0, "PATH", opt_text, AT(socket), NULL, NULL,
