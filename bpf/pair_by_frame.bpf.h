@@ -173,6 +173,15 @@ static __always_inline void judge(const struct alys_site *site, const struct pen
 		__sync_fetch_and_add(p->predicted && p->prediction == result ? &o->agreed : &o->wrong, 1);
 }
 
+/*
+ * A jump through a pointer may have led to unknown code. Then a later call of the function in which this one was expected to
+ * end may have the same frame.
+ */
+static __always_inline bool is_left_elsewhere(const struct pending *p, __u64 cfa)
+{
+	return p->jumps && p->caller && caller_at(cfa) != p->caller;
+}
+
 static __always_inline int frame_return(struct pt_regs *ctx)
 {
 	const struct alys_site *site = wanted_site(ctx);
@@ -182,6 +191,8 @@ static __always_inline int frame_return(struct pt_regs *ctx)
 	struct pending *p = frame_find(&key);
 	if (site->nest == ALYS_NEST_THREAD)
 		thread_unmark(key.cfa);
+	if (p && is_left_elsewhere(p, key.cfa))
+		p = NULL;
 	if (!p) {
 		if (site->nest == ALYS_NEST_CALLER)
 			gc_clear_unsampled(&key);

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,8 @@ pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 POOL = ["--alloc", "pool_alloc(size=2)", "--alloc", "c_pool:pool_z*(count=2,size=3)", "--alloc", "pool_take(size=2,out=3)",
         "--realloc", "pool_grow(ptr=2,size=3)", "--realloc", "pool_regrow(ptr=2,count=3,size=4)", "--free", "pool_free(ptr=3)"]
+
+ROWS = 2000
 
 
 def record(started, trace, program, *words, options=()):
@@ -91,6 +94,39 @@ def test_samples_of_a_pool_stay_within_their_error(started, tmp_path):
     error = sum(row["error"] ** 2 for row in told) ** 0.5
     assert 0 < error < asked / 10
     assert abs(sum(row["bytes"] for row in told) - asked) < 4 * error
+
+
+def test_a_jump_through_a_pointer(started, tmp_path):
+    """It is followed to where the pointer leads at first."""
+    trace = tmp_path / "t.alys"
+    truth = record(started, trace, "c_hook", options=["--alloc", "hook_alloc(size=1)"])
+    assert truth["site_hooked"]["allocs"] == 1000 and rows(trace, "alloc") == allocated(truth)
+    target = started.program("c_hook").wait_ready()
+    done = alys("doctor", "--probes", str(target.pid), "--alloc", "hook_alloc(size=1)")
+    target.kill()
+    assert re.search(r"hook_alloc \(own\)(.*\n)+? +1 jumps through pointers followed to where they point at first", done.stdout), done.stdout
+
+
+def test_a_pointer_that_was_changed(started, tmp_path):
+    """Then results leave unseen, and calls of the function to which it pointed at first are no results."""
+    trace = tmp_path / "t.alys"
+    target = started.program("c_hook", "changed").wait_ready()
+    tracer = started.tracer("-p", str(target.pid), "-o", trace, "-a", "own", "--alloc", "hook_alloc(size=1)").recording()
+    target.go()
+    assert target.truths()[0]["sites"]["site_hooked"]["allocs"] == 1000
+    tracer.stop()
+    target.kill()
+    book = assert_law(trace, lost=1000)
+    assert book.recorded == 0 and book.rows["no-return-hook_alloc@c_hook"] == 1000, book
+
+
+def test_a_pointer_of_python(tmp_path):
+    """Its PyObject_Calloc ends in a jump through a pointer. A program at a fixed address has no relocation for that."""
+    trace = tmp_path / "t.alys"
+    done = alys("-a", "own", "--alloc", "python3*:PyObject_Calloc(count=1,size=2)", "-o", trace, "--", "/usr/bin/python3", "-c",
+                f"[bytes(200) for i in range({ROWS})]")
+    assert done.returncode == 0, done.stderr
+    assert assert_law(trace).recorded >= ROWS
 
 
 def test_methods_are_named_as_they_are_shown(started, tmp_path):
@@ -179,7 +215,6 @@ def test_a_daemon_has_them_in_its_configuration(daemon, started, tmp_path):
 INITDB, POSTGRES = (f"/usr/lib/postgresql/15/bin/{name}" for name in ("initdb", "postgres"))
 PALLOC = ["--alloc", "postgres:palloc*(size=1)", "--alloc", "postgres:MemoryContextAlloc*(size=2)", "--realloc",
           "postgres:repalloc(ptr=1,size=2)", "--free", "postgres:pfree(ptr=1)"]
-ROWS = 2000
 
 
 def test_the_pools_of_postgres(public, tmp_path):

@@ -32,7 +32,7 @@ static void ask(const struct elf *e)
 		const uint8_t *p = elf_section(e, sections[i], &sz, &at);
 		sink += p && sz ? p[sz - 1] : 0;
 		for (size_t k = 0; p && k < sz && k < 4096; k += 16)
-			elf_plt_target(e, at + k);
+			sink += elf_plt_target(e, at + k) ? 1 : elf_first_target(e, at + k);
 	}
 	for (size_t i = 0; i < n; i++)
 		sink += elf_offset_of(e, seg[i].vaddr, &at) +

@@ -8,9 +8,9 @@
 #include "elf/elf.h"
 
 struct elf_arch {
-	uint16_t machine;                        /* EM_* */
-	uint32_t irelative, jump_slot, glob_dat; /* types of relocations */
-	const char *whole;                       /* what is said of any other file */
+	uint16_t machine;                                  /* EM_* */
+	uint32_t irelative, jump_slot, glob_dat, relative; /* types of relocations */
+	const char *whole;                                 /* what is said of any other file */
 };
 
 extern const struct elf_arch elf_arch;

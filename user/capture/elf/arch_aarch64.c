@@ -16,6 +16,7 @@ const struct elf_arch elf_arch = {
 	.irelative = R_AARCH64_IRELATIVE,
 	.jump_slot = R_AARCH64_JUMP_SLOT,
 	.glob_dat = R_AARCH64_GLOB_DAT,
+	.relative = R_AARCH64_RELATIVE,
 	.whole = "not a complete ELF file for aarch64",
 };
 

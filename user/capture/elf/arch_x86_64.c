@@ -10,6 +10,7 @@ const struct elf_arch elf_arch = {
 	.irelative = R_X86_64_IRELATIVE,
 	.jump_slot = R_X86_64_JUMP_SLOT,
 	.glob_dat = R_X86_64_GLOB_DAT,
+	.relative = R_X86_64_RELATIVE,
 	.whole = "not a complete ELF file for x86-64",
 };
 

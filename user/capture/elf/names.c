@@ -202,3 +202,31 @@ const char *elf_plt_target(const struct elf *e, uint64_t vaddr)
 {
 	return in_plt(e, vaddr) ? elf_got_target(e, vaddr) : NULL;
 }
+
+/* What the dynamic linker puts there, if it is an address in this file. False: no relocation. */
+static bool relocated(const struct elf *e, uint64_t slot, uint64_t *value)
+{
+	Elf64_Shdr rela;
+	const uint8_t *bytes = elf_section_find(e, ".rela.dyn", &rela) ? elf_section_bytes(e, &rela) : NULL;
+	size_t n = bytes && rela.sh_type == SHT_RELA ? rela.sh_size / sizeof(Elf64_Rela) : 0;
+	for (size_t i = 0; i < n && i < RELOCATIONS_MAX; i++) {
+		Elf64_Rela r;
+		memcpy(&r, bytes + i * sizeof(r), sizeof(r));
+		if (r.r_offset != slot)
+			continue;
+		*value = ELF64_R_TYPE(r.r_info) == elf_arch.relative ? (uint64_t)r.r_addend : 0;
+		return true;
+	}
+	return false;
+}
+
+uint64_t elf_first_target(const struct elf *e, uint64_t vaddr)
+{
+	uint64_t slot = elf_stub_slot(e, vaddr), value = 0;
+	if (!slot || elf_slot_target(e, slot) || relocated(e, slot, &value))
+		return value;
+	const uint8_t *word = elf_bytes(e, slot, sizeof(value));
+	if (word)
+		memcpy(&value, word, sizeof(value));
+	return value;
+}

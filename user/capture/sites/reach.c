@@ -156,7 +156,7 @@ int reach_find(struct plan *p)
 		struct reach r = { .plan = p, .site = s, .known = is_known(p, s) };
 		if (s->state != SITE_PROBED || !alloc_returns_block(s->row))
 			continue;
-		s->jumps = s->passed_on || (s->lost && !r.known);
+		s->jumps = s->passed_on || s->presumed || (s->lost && !r.known);
 		/* Nested calls of a collector are recognized by their caller, whether or not the outer one is followed. */
 		if (s->row->nest == ALYS_NEST_THREAD)
 			rc = follow(&r);

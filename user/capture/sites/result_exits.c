@@ -17,6 +17,7 @@
 
 #define MAX_DEPTH 8
 #define MAX_BODIES 256
+#define MAX_POINTERS 16 /* of one site, each looked up among all relocations */
 
 /* Functions in which the calls of one site can end. */
 struct trail {
@@ -77,9 +78,10 @@ static bool is_taken_over(const struct trail *t, uint64_t vaddr)
 	return false;
 }
 
-static int follow_jump(struct trail *t, const struct flow_node *n, int depth)
+/* dest: where it leads. */
+static int follow_jump(struct trail *t, const struct flow_node *n, uint64_t dest, int depth)
 {
-	if (is_taken_over(t, n->dest)) {
+	if (is_taken_over(t, dest)) {
 		t->site->passed_on++;
 		return 0;
 	}
@@ -91,9 +93,27 @@ static int follow_jump(struct trail *t, const struct flow_node *n, int depth)
 		lose(t->site, n, LOST_CHAIN);
 		return 0;
 	}
-	const struct func *fn = funcs_at(&t->plan->funcs, n->dest);
-	struct body *b = plan_body(t->plan, n->dest, fn && fn->vaddr == n->dest ? fn->size : 0);
+	const struct func *fn = funcs_at(&t->plan->funcs, dest);
+	struct body *b = plan_body(t->plan, dest, fn && fn->vaddr == dest ? fn->size : 0);
 	return b ? follow(t, b, depth + 1) : -ENOMEM;
+}
+
+/*
+ * A pool often ends in a jump through a pointer that its program hardly ever changes. Where it leads at first is right or
+ * only useless: the exits of a function that no call of the site reaches end no call of it.
+ */
+static int follow_lost(struct trail *t, const struct flow_node *n, int depth)
+{
+	bool computed = n->in.flow == INSN_INDIRECT, is_last = computed && n->cfa == 8;
+	const struct funcs *f = &t->plan->funcs;
+	bool looks = is_last && t->site->row->family == ALLOC_OWN && t->site->presumed + t->site->lost < MAX_POINTERS;
+	uint64_t dest = looks ? elf_first_target(f->elf, n->in.vaddr) : 0;
+	if (dest && funcs_is_code(f, dest)) {
+		t->site->presumed++;
+		return follow_jump(t, n, dest, depth);
+	}
+	lose(t->site, n, computed ? LOST_COMPUTED : n->to ? LOST_ELSEWHERE : LOST_NOWHERE);
+	return 0;
 }
 
 static int follow(struct trail *t, struct body *b, int depth)
@@ -114,9 +134,9 @@ static int follow(struct trail *t, struct body *b, int depth)
 		const struct flow_node *n = &b->flow.nodes[i];
 		int rc = 0;
 		if (n->leave == FLOW_JUMPS_ON && !returns_first_argument(t->plan, n))
-			rc = follow_jump(t, n, depth);
+			rc = follow_jump(t, n, n->dest, depth);
 		else if (n->leave == FLOW_LOST && !returns_first_argument(t->plan, n))
-			lose(t->site, n, n->in.flow == INSN_INDIRECT ? LOST_COMPUTED : n->to ? LOST_ELSEWHERE : LOST_NOWHERE);
+			rc = follow_lost(t, n, depth);
 		if (rc)
 			return rc;
 	}

@@ -101,7 +101,7 @@ static uint16_t entry_flags(const struct site *s)
 	bool throws = s->row->runs_user_code && s->row->nest == ALYS_NEST_THREAD;
 	bool user = throws && (s->row->open || s->row->family != ALLOC_OWN);
 	return (uint16_t)(s->row->flags | (s->leaf ? ALYS_SITE_LEAF : 0) | (s->jumps ? ALYS_SITE_JUMPS : 0) |
-			  (user ? ALYS_SITE_USER : 0) | (throws && !s->lost ? ALYS_SITE_THROWS : 0) |
+			  (user ? ALYS_SITE_USER : 0) | (throws && !s->lost && !s->presumed ? ALYS_SITE_THROWS : 0) |
 			  (s->at_callee ? ALYS_SITE_CALLEE : 0) | (s->row->open ? ALYS_SITE_OPEN : 0));
 }
 
@@ -190,6 +190,8 @@ static void print_exits(const struct site_list *l, const struct site *s, struct 
 		print_exit(&l->exits[exits[k]], out);
 	if (s->passed_on)
 		buf_addf(out, "    %u jumps on to other probed functions\n", s->passed_on);
+	if (s->presumed)
+		buf_addf(out, "    %u jumps through pointers followed to where they point at first\n", s->presumed);
 	if (!s->lost)
 		return;
 	buf_addf(out, "    %u ways out not followed: ", s->lost);

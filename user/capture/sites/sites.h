@@ -88,6 +88,7 @@ struct site {
 	/* Truncated: where its note says that the arguments are; of a function that the user named, its own name. */
 	char said[64];
 	uint32_t passed_on;      /* jumps to functions that are probed themselves, which return the result */
+	uint32_t presumed;       /* jumps through pointers, followed to where these point at first */
 	uint32_t lost;           /* paths that could not be followed: results leave unseen */
 	struct entry_reason why; /* of the entry; or which probe covers it; or why it is refused */
 	struct lost_reason lost_why;
