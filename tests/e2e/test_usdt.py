@@ -76,6 +76,21 @@ def test_weights(started, tmp_path):
     assert "samples that the program took itself" in alys("report", trace).stdout + alys("report", trace).stderr
 
 
+def test_probes_of_systemtaps_header(started, tmp_path):
+    """One block in eight is reported: each is recorded, and stands for eight."""
+    trace = tmp_path / "t.alys"
+    program = started.program("c_sdt").wait_ready()
+    tracer = started.tracer("-a", "usdt", "-p", program.pid, "-o", trace).recording()
+    program.go()
+    truth = program.truths()[0]["sites"]
+    tracer.stop()
+    assert truth["site_sdt_alloc"]["allocs"] == 500
+    assert_same(truth, tally(events_of(trace, tmp_path))[program.pid])
+    (row,) = json.loads(alys("report", "--show", "alloc", "-f", "json", trace).stdout)["rows"]
+    assert row["bytes"] == pytest.approx(8 * truth["site_sdt_alloc"]["bytes"], rel=0.001)
+    assert assert_law(trace).skipped == 0
+
+
 def test_counters_after_kill(started, tmp_path):
     program, tracer = begin(started, tmp_path / "t.alys")
     assert counters(program.pid) == [1, 1]
