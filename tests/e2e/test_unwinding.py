@@ -76,7 +76,7 @@ def test_rows_are_those_of_readelf(path):
 # --- counted by kind -----------------------------------------------------------------------------------
 
 NAMES = {"return address elsewhere": "rows-odd-ra", "frame from another register": "rows-odd-cfa",
-         "rbp elsewhere": "rows-odd-rbp", "stack pointer elsewhere": "rows-odd-rsp",
+         "frame pointer elsewhere": "rows-odd-rbp", "stack pointer elsewhere": "rows-odd-rsp",
          "too many special rules": "rows-too-special"}
 
 

@@ -3,6 +3,7 @@
  * Compiles arbitrary bytes as .eh_frame. What is accepted must give a valid table: a sorted page index,
  * rows of each page ascending from 0, only existing kinds, and every row found by a lookup.
  */
+#include <elf.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -45,14 +46,20 @@ static void check_table(const struct unwind_table *t, size_t size)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void check_section(const uint8_t *data, size_t size, uint16_t machine)
 {
-	struct unwind_section s = { data, size, 0x900000, 0x10000, 0x90000 };
+	struct unwind_section s = { data, size, 0x900000, 0x10000, 0x90000, machine };
 	struct err err = { 0 };
 	struct unwind_table *t = unwind_compile_section(&s, &err);
 	CHECK(!t == !!err.code);
 	if (t)
 		check_table(t, size);
 	unwind_free(t);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	check_section(data, size, EM_X86_64);
+	check_section(data, size, EM_AARCH64);
 	return 0;
 }

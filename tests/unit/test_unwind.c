@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 #include <dwarf.h>
+#include <elf.h>
 #include <errno.h>
 
 #include "base/buf.h"
@@ -27,20 +28,25 @@ static void put_entry(struct buf *b, const struct buf *body)
 	buf_add(b, body->data, body->len);
 }
 
-static void put_cie(struct buf *b, const char *aug, const void *program, size_t n)
+static void put_cie_of(struct buf *b, const char *aug, uint8_t code_align, uint8_t ra, const void *program, size_t n)
 {
 	struct buf body = { 0 };
 	buf_le(&body, 0, 4);
 	buf_u8(&body, 1);
 	buf_add(&body, aug, strlen(aug) + 1);
-	buf_u8(&body, 1);    /* code alignment */
+	buf_u8(&body, code_align);
 	buf_u8(&body, 0x78); /* data alignment -8 */
-	buf_u8(&body, 16);
+	buf_u8(&body, ra);
 	buf_u8(&body, 1);
 	buf_u8(&body, DW_EH_PE_pcrel | DW_EH_PE_sdata4);
 	buf_add(&body, program, n);
 	put_entry(b, &body);
 	buf_free(&body);
+}
+
+static void put_cie(struct buf *b, const char *aug, const void *program, size_t n)
+{
+	put_cie_of(b, aug, 1, 16, program, n);
 }
 
 static void put_fde_of(struct buf *b, size_t cie_at, uint64_t lo, uint64_t n, const void *program, size_t program_n)
@@ -64,7 +70,7 @@ static void put_fde(struct buf *b, uint64_t lo, uint64_t n, const void *program,
 
 static struct unwind_table *compile(const struct buf *b, struct err *err)
 {
-	struct unwind_section s = { b->data, b->len, EH_VADDR, TEXT, TEXT_END };
+	struct unwind_section s = { b->data, b->len, EH_VADDR, TEXT, TEXT_END, EM_X86_64 };
 	return unwind_compile_section(&s, err);
 }
 
@@ -239,6 +245,71 @@ static void test_signal_frame(void **state)
 	unwind_free(t);
 }
 
+static struct unwind_table *compile_arm64(struct buf *b)
+{
+	struct err err = { 0 };
+	struct unwind_section s = { b->data, b->len, EH_VADDR, TEXT, TEXT_END, EM_AARCH64 };
+	struct unwind_table *t = unwind_compile_section(&s, &err);
+	if (!t)
+		fail_msg("refused: %s", err.text);
+	buf_free(b);
+	return t;
+}
+
+static void assert_return(const struct unwind_table *t, uint64_t pc, int32_t ra_off)
+{
+	struct unwind_row r;
+	assert_true(unwind_row_at(t, pc, &r));
+	assert_int_equal(r.rule.ra_off, ra_off);
+}
+
+/* CFA = sp + 0 and the return address in x30, signed; then both saved by a pair; then the CFA by x29. */
+static void test_arm64_frame(void **state)
+{
+	(void)state;
+	struct buf b = { 0 };
+	put_cie_of(&b, "zRB", 4, 30, (uint8_t[]){ DW_CFA_def_cfa, 31, 0 }, 3);
+	PUT_FDE(&b, TEXT, 64, DW_CFA_advance_loc | 1, 0x2d, DW_CFA_advance_loc | 1, DW_CFA_def_cfa_offset, 32, DW_CFA_offset | 29,
+		4, DW_CFA_offset | 30, 3, DW_CFA_advance_loc | 1, DW_CFA_def_cfa_register, 29, DW_CFA_advance_loc | 8,
+		DW_CFA_def_cfa, 31, 0, DW_CFA_restore | 29, DW_CFA_restore | 30, 0x2d);
+	struct unwind_table *t = compile_arm64(&b);
+	assert_int_equal(t->counts.plain, 4);
+	for (uint64_t pc = TEXT; pc < TEXT + 48; pc += 4) {
+		bool saved = pc >= TEXT + 8 && pc < TEXT + 44;
+		assert_rule(t, pc, pc >= TEXT + 12 && saved, saved ? 32 : 0, saved ? ALYS_SPEC_BP_AT_CFA : ALYS_SPEC_BP_SAME,
+			    saved ? -32 : 0);
+		assert_return(t, pc, saved ? -24 : 0);
+	}
+	assert_int_equal(t->specs_cnt, 0);
+	unwind_free(t);
+}
+
+/* The return address alone; not beside x29; in another register; nowhere. */
+static void test_arm64_special_kinds(void **state)
+{
+	(void)state;
+	struct buf b = { 0 };
+	struct unwind_row r;
+	put_cie_of(&b, "zR", 4, 30, (uint8_t[]){ DW_CFA_def_cfa, 31, 0 }, 3);
+	PUT_FDE(&b, TEXT, 16, DW_CFA_def_cfa_offset, 16, DW_CFA_offset | 30, 2);
+	PUT_FDE(&b, TEXT + 16, 16, DW_CFA_def_cfa_offset, 48, DW_CFA_offset | 30, 1, DW_CFA_offset | 29, 6);
+	PUT_FDE(&b, TEXT + 32, 16, DW_CFA_register, 30, 15);
+	PUT_FDE(&b, TEXT + 48, 16, DW_CFA_undefined, 30);
+	PUT_FDE(&b, TEXT + 64, 16, DW_CFA_def_cfa, 16, 0);
+	struct unwind_table *t = compile_arm64(&b);
+	assert_int_equal(t->specs_cnt, 2);
+	assert_rule(t, TEXT, false, 16, ALYS_SPEC_BP_SAME, 0);
+	assert_return(t, TEXT, -16);
+	assert_rule(t, TEXT + 16, false, 48, ALYS_SPEC_BP_AT_CFA, -48);
+	assert_return(t, TEXT + 16, -8);
+	unwind_row_at(t, TEXT + 32, &r);
+	assert_true(r.kind == ALYS_ROW_UNSUPPORTED && r.aux == ALYS_ROW_WHY_RA);
+	assert_kind(t, TEXT + 48, ALYS_ROW_END);
+	unwind_row_at(t, TEXT + 64, &r);
+	assert_true(r.kind == ALYS_ROW_UNSUPPORTED && r.aux == ALYS_ROW_WHY_CFA);
+	unwind_free(t);
+}
+
 /* Specs are shared by rows; a file with too many different ones does not grow the table for ever. */
 static void test_specs_are_bounded(void **state)
 {
@@ -316,7 +387,7 @@ static void test_every_cut(void **state)
 	for (size_t n = 0; n < b.len; n++) {
 		uint8_t *copy = malloc(n ? n : 1); /* exact, so that the sanitizer sees a read behind it */
 		memcpy(copy, b.data, n);
-		struct unwind_section s = { copy, n, EH_VADDR, TEXT, TEXT_END };
+		struct unwind_section s = { copy, n, EH_VADDR, TEXT, TEXT_END, EM_X86_64 };
 		struct err err = { 0 };
 		struct unwind_table *t = unwind_compile_section(&s, &err);
 		assert_true(!!t == (n == ends[1]));
@@ -404,6 +475,8 @@ int main(void)
 		cmocka_unit_test(test_page_of_other_function),
 		cmocka_unit_test(test_special_kinds),
 		cmocka_unit_test(test_signal_frame),
+		cmocka_unit_test(test_arm64_frame),
+		cmocka_unit_test(test_arm64_special_kinds),
 		cmocka_unit_test(test_specs_are_bounded),
 		cmocka_unit_test(test_overlap_is_refused),
 		cmocka_unit_test(test_bad_programs_are_refused),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * unwind/bottom: code without a caller, where stacks end although unwind rows are missing (the entry points of the
- * loader and of musl's programs) or continue (glibc's return function for makecontext). Private to this module.
+ * loader and of musl's programs) or continue (glibc's return function for makecontext); and code that signal handlers
+ * return to. Private to this module.
  */
 #ifndef ALYS_UNWIND_BOTTOM_H
 #define ALYS_UNWIND_BOTTOM_H
@@ -17,5 +18,7 @@ struct bottom {
 void bottom_find(const struct elf *e, struct bottom *out);
 /* Is [lo, hi) the function to which functions started by makecontext return? */
 bool bottom_is_context(const struct bottom *b, uint64_t lo, uint64_t hi);
+/* The code to which signal handlers return, if unwind information does not describe it; 0 = none. */
+uint64_t bottom_signal_return(const struct elf *e);
 
 #endif

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "unwind/cfi.h"
+
 #define PAGE_ROWS_MAX (1u << ALYS_PAGE_SHIFT)
 
 static void put_array(struct buf *out, const void *at, size_t n, size_t size)
@@ -27,6 +29,7 @@ static bool take_array(struct cursor *c, void **at, size_t *n, size_t size)
 
 void unwind_write(const struct unwind_table *t, struct buf *out)
 {
+	buf_varint(out, t->machine);
 	buf_varint(out, t->page0);
 	buf_add(out, &t->counts, sizeof(t->counts));
 	put_array(out, t->pages, t->pages_cnt + 1, sizeof(*t->pages));
@@ -63,9 +66,10 @@ static bool is_sound(const struct unwind_table *t)
 
 static bool read_table(struct cursor *c, struct unwind_table *t)
 {
+	t->machine = cursor_varint(c);
 	t->page0 = cursor_varint(c);
 	const void *counts = cursor_bytes(c, sizeof(t->counts));
-	if (!counts || t->page0 > UINT32_MAX)
+	if (!counts || !cfi_machine_of(t->machine) || t->page0 > UINT32_MAX)
 		return false;
 	memcpy(&t->counts, counts, sizeof(t->counts));
 	if (!take_array(c, (void **)&t->pages, &t->pages_cnt, sizeof(*t->pages)) || !t->pages_cnt--)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unwind/cfi: see cfi.h. Opcodes from DWARF 5 section 6.4.2 and the x86-64 psABI. */
+/* unwind/cfi: see cfi.h. Opcodes from DWARF 5, section 6.4.2. */
 #include "unwind/cfi.h"
 
 #include <dwarf.h>
@@ -51,46 +51,33 @@ uint64_t cfi_pointer(struct cursor *c, uint8_t enc, const struct cfi_ptr_base *b
 	return v;
 }
 
-/* DW_OP_breg6 and breg7 only: rbp and rsp are all that a walk carries along. */
-static bool expr_base(struct cursor *c, uint64_t *reg, int64_t *off)
+/* DW_OP_breg of two registers only: fp and sp are all that a walk carries along. */
+static bool expr_base(struct cursor *c, const struct cfi_machine *m, bool *bp, int64_t *off)
 {
-	uint8_t op = cursor_u8(c);
-	if (op != DW_OP_breg6 && op != DW_OP_breg7)
+	unsigned int reg = cursor_u8(c) - (unsigned int)DW_OP_breg0;
+	if (reg != m->bp && reg != m->sp)
 		return false;
-	*reg = op - DW_OP_breg0;
+	*bp = reg == m->bp;
 	*off = read_sleb(c);
 	return !c->bad;
 }
 
-/* What ld writes for the PLT: rsp + 8 + ((rip & 15) >= N) * 8. */
-static bool expr_is_plt(struct cursor c, int64_t *from)
-{
-	const uint8_t *b = cursor_bytes(&c, 11);
-	if (!b || cursor_left(&c))
-		return false;
-	if (b[0] != DW_OP_breg7 || b[1] != 8 || b[2] != DW_OP_breg16 || b[3] != 0 || b[4] != DW_OP_lit15 || b[5] != DW_OP_and ||
-	    b[6] < DW_OP_lit0 || b[6] > DW_OP_lit15 || b[7] != DW_OP_ge || b[8] != DW_OP_lit3 || b[9] != DW_OP_shl ||
-	    b[10] != DW_OP_plus)
-		return false;
-	*from = b[6] - DW_OP_lit0;
-	return true;
-}
-
 /* base + off, *(base + off), or *(base + off) + add. */
-static struct cfi_cfa expr_cfa(struct cursor c)
+static struct cfi_cfa expr_cfa(struct cursor c, const struct cfi_machine *m)
 {
 	struct cfi_cfa cfa = { .kind = CFI_CFA_PLT };
 	const struct cfi_cfa odd = { .kind = CFI_CFA_ODD };
-	if (expr_is_plt(c, &cfa.off))
+	bool bp;
+	if (m->is_plt && m->is_plt(c, &cfa.off))
 		return cfa;
-	cfa.kind = CFI_CFA_REG;
-	if (!expr_base(&c, &cfa.reg, &cfa.off))
+	if (!expr_base(&c, m, &bp, &cfa.off))
 		return odd;
+	cfa.kind = bp ? CFI_CFA_BP : CFI_CFA_SP;
 	if (!cursor_left(&c))
 		return cfa;
 	if (cursor_u8(&c) != DW_OP_deref)
 		return odd;
-	cfa.kind = CFI_CFA_DEREF;
+	cfa.deref = true;
 	if (!cursor_left(&c))
 		return cfa;
 	if (cursor_u8(&c) != DW_OP_plus_uconst)
@@ -99,12 +86,12 @@ static struct cfi_cfa expr_cfa(struct cursor c)
 	return c.bad || cursor_left(&c) ? odd : cfa;
 }
 
-static struct cfi_reg expr_reg(struct cursor c)
+static struct cfi_reg expr_reg(struct cursor c, const struct cfi_machine *m)
 {
 	struct cfi_reg r = { .kind = CFI_ODD };
-	uint64_t reg;
-	if (expr_base(&c, &reg, &r.off) && !cursor_left(&c))
-		r.kind = reg == CFI_REG_BP ? CFI_AT_BP : CFI_AT_SP;
+	bool bp;
+	if (expr_base(&c, m, &bp, &r.off) && !cursor_left(&c))
+		r.kind = bp ? CFI_AT_BP : CFI_AT_SP;
 	return r;
 }
 
@@ -117,28 +104,24 @@ struct machine {
 	unsigned int kept_cnt;
 };
 
-static struct cfi_reg *reg_of(struct cfi_state *s, uint64_t reg)
+static struct cfi_reg *reg_of(const struct machine *m, struct cfi_state *s, uint64_t reg)
 {
-	switch (reg) {
-	case CFI_REG_BP: return &s->bp;
-	case CFI_REG_RA: return &s->ra;
-	case CFI_REG_SP: return &s->sp;
-	default: return NULL;
-	}
+	const struct cfi_machine *known = m->run->cie->machine;
+	return reg == known->bp ? &s->bp : reg == known->ra ? &s->ra : reg == known->sp ? &s->sp : NULL;
 }
 
 static void set_reg(struct machine *m, uint64_t reg, enum cfi_reg_kind kind, int64_t off)
 {
-	struct cfi_reg *r = reg_of(m->s, reg);
+	struct cfi_reg *r = reg_of(m, m->s, reg);
 	if (r)
 		*r = (struct cfi_reg){ .kind = (uint8_t)kind, .off = off };
 }
 
 static void restore_reg(struct machine *m, uint64_t reg)
 {
-	struct cfi_reg *r = reg_of(m->s, reg);
+	struct cfi_reg *r = reg_of(m, m->s, reg);
 	if (r)
-		*r = *reg_of((struct cfi_state *)&m->run->cie->init, reg);
+		*r = *reg_of(m, (struct cfi_state *)&m->run->cie->init, reg);
 }
 
 /* Overflow on malicious factors is harmless: the result has no row or a wrong one. */
@@ -182,7 +165,15 @@ static int unkeep(struct machine *m)
 
 static void def_cfa(struct machine *m, uint64_t reg, int64_t off)
 {
-	m->s->cfa = (struct cfi_cfa){ .kind = CFI_CFA_REG, .reg = reg, .off = off };
+	const struct cfi_machine *known = m->run->cie->machine;
+	uint8_t kind = reg == known->bp ? CFI_CFA_BP : reg == known->sp ? CFI_CFA_SP : CFI_CFA_ODD;
+	m->s->cfa = (struct cfi_cfa){ .kind = kind, .off = off };
+}
+
+/* Only after a register: no offset counts from an expression. */
+static void def_offset(struct machine *m, int64_t off)
+{
+	m->s->cfa = (struct cfi_cfa){ .kind = m->s->cfa.deref ? CFI_CFA_ODD : m->s->cfa.kind, .off = off };
 }
 
 static struct cursor read_block(struct cursor *c)
@@ -206,8 +197,8 @@ static void cfa_op(struct machine *m, uint8_t op)
 		def_cfa(m, reg, scaled(m, (uint64_t)read_sleb(c)));
 		break;
 	case DW_CFA_def_cfa_register: def_cfa(m, cursor_varint(c), cfa->off); break;
-	case DW_CFA_def_cfa_offset_sf: def_cfa(m, cfa->reg, scaled(m, (uint64_t)read_sleb(c))); break;
-	default: *cfa = expr_cfa(read_block(c));
+	case DW_CFA_def_cfa_offset_sf: def_offset(m, scaled(m, (uint64_t)read_sleb(c))); break;
+	default: *cfa = expr_cfa(read_block(c), m->run->cie->machine);
 	}
 }
 
@@ -223,7 +214,7 @@ static void reg_op(struct machine *m, uint8_t op)
 	case DW_CFA_undefined: set_reg(m, reg, CFI_UNDEFINED, 0); break;
 	case DW_CFA_same_value: set_reg(m, reg, CFI_SAME, 0); break;
 	case DW_CFA_expression: {
-		struct cfi_reg at = expr_reg(read_block(c));
+		struct cfi_reg at = expr_reg(read_block(c), m->run->cie->machine);
 		set_reg(m, reg, at.kind, at.off);
 		break;
 	}
@@ -237,6 +228,9 @@ static void reg_op(struct machine *m, uint8_t op)
 
 static int extended_op(struct machine *m, uint8_t op)
 {
+	/* What is signed or not is not followed: the walk strips signatures from all return addresses. */
+	if (op == m->run->cie->machine->signs)
+		return 0;
 	switch (op) {
 	case DW_CFA_set_loc: return move_to(m, cfi_pointer(&m->c, m->run->cie->ptr_enc, m->run->base));
 	case DW_CFA_advance_loc1: return advance(m, cursor_le(&m->c, 1));
@@ -265,7 +259,7 @@ static int one_op(struct machine *m)
 	if (op == DW_CFA_nop)
 		return 0;
 	if (op == DW_CFA_def_cfa_offset) {
-		def_cfa(m, m->s->cfa.reg, (int64_t)cursor_varint(&m->c));
+		def_offset(m, (int64_t)cursor_varint(&m->c));
 		return 0;
 	}
 	switch (op & 0xc0) {
@@ -299,7 +293,7 @@ static bool fits_s32(int64_t v)
 	return v == (int32_t)v;
 }
 
-static bool spec_of(const struct cfi_state *s, struct alys_spec *out)
+bool cfi_spec(const struct cfi_state *s, int32_t ra_off, struct alys_spec *out)
 {
 	static const uint8_t bp_kind[] = {
 		[CFI_SAME] = ALYS_SPEC_BP_SAME,   [CFI_UNDEFINED] = ALYS_SPEC_BP_SAME, [CFI_AT_CFA] = ALYS_SPEC_BP_AT_CFA,
@@ -311,60 +305,31 @@ static bool spec_of(const struct cfi_state *s, struct alys_spec *out)
 		.off = (int32_t)s->cfa.off,
 		.add = (int32_t)s->cfa.add,
 		.bp_off = (int32_t)s->bp.off,
-		.base_bp = s->cfa.reg == CFI_REG_BP,
-		.deref = s->cfa.kind == CFI_CFA_DEREF,
+		.ra_off = ra_off,
+		.base_bp = s->cfa.kind == CFI_CFA_BP,
+		.deref = s->cfa.deref,
 		.bp = bp_kind[s->bp.kind],
 	};
 	return true;
 }
 
-/* The row of the usual frame, 0 when it is not one: offset 0 makes no frame. */
-static uint32_t plain_row(const struct cfi_state *s)
+bool cfi_plain(const struct cfi_state *s, uint32_t *row)
 {
 	uint64_t words = (uint64_t)s->cfa.off / 8, slot = 0;
-	if (s->cfa.kind != CFI_CFA_REG || s->cfa.off <= 0 || s->cfa.off % 8 || words > ALYS_ROW_CFA_MAX)
-		return 0;
+	if (s->cfa.deref || s->cfa.off < 0 || s->cfa.off % 8 || words > ALYS_ROW_CFA_MAX)
+		return false;
 	if (s->bp.kind == CFI_AT_CFA) {
 		if (s->bp.off > -16 || s->bp.off % 8 || s->bp.off < -8 * (int64_t)(ALYS_ROW_SLOT_MAX + 1))
-			return 0;
+			return false;
 		slot = (uint64_t)-s->bp.off / 8 - 1;
 	} else if (s->bp.kind > CFI_UNDEFINED) {
-		return 0;
+		return false;
 	}
-	return (s->cfa.reg == CFI_REG_BP ? ALYS_ROW_BP : 0) | (uint32_t)words << ALYS_ROW_CFA_SHIFT | (uint32_t)slot;
+	*row = (s->cfa.kind == CFI_CFA_BP ? ALYS_ROW_BP : 0) | (uint32_t)words << ALYS_ROW_CFA_SHIFT | (uint32_t)slot;
+	return true;
 }
 
-static uint32_t unsupported(uint32_t why)
+const struct cfi_machine *cfi_machine_of(uint64_t elf)
 {
-	return ALYS_ROW_SPECIAL_OF(ALYS_ROW_UNSUPPORTED, why);
-}
-
-/* glibc describes the kernel's frame: CFA = the interrupted rsp, in the ucontext at rsp + 160. */
-static bool is_kernel_frame(const struct cfi_state *s)
-{
-	return s->cfa.kind == CFI_CFA_DEREF && s->cfa.reg == CFI_REG_SP && s->cfa.off == 160 && s->ra.kind == CFI_AT_SP &&
-	       s->ra.off == 168 && s->bp.kind == CFI_AT_SP && s->bp.off == 120;
-}
-
-uint32_t cfi_row(const struct cfi_state *s, bool signal, uint32_t (*spec_row)(void *ctx, const struct alys_spec *), void *ctx)
-{
-	struct alys_spec spec;
-	if (s->ra.kind == CFI_UNDEFINED)
-		return ALYS_ROW_SPECIAL_OF(ALYS_ROW_END, 0);
-	if (signal && is_kernel_frame(s))
-		return ALYS_ROW_SPECIAL_OF(ALYS_ROW_SIGNAL, 0);
-	if (s->ra.kind != CFI_AT_CFA || s->ra.off != -8)
-		return unsupported(ALYS_ROW_WHY_RA);
-	if (s->sp.kind != CFI_SAME)
-		return unsupported(ALYS_ROW_WHY_SP);
-	if (s->cfa.kind == CFI_CFA_PLT)
-		return ALYS_ROW_SPECIAL_OF(ALYS_ROW_PLT, s->cfa.off);
-	if (s->cfa.kind == CFI_CFA_ODD || (s->cfa.reg != CFI_REG_BP && s->cfa.reg != CFI_REG_SP))
-		return unsupported(ALYS_ROW_WHY_CFA);
-	if (s->bp.kind == CFI_ODD)
-		return unsupported(ALYS_ROW_WHY_BP);
-	uint32_t row = plain_row(s);
-	if (row)
-		return row;
-	return spec_of(s, &spec) ? spec_row(ctx, &spec) : unsupported(ALYS_ROW_WHY_CFA);
+	return elf == cfi_amd64.elf ? &cfi_amd64 : elf == cfi_arm64.elf ? &cfi_arm64 : NULL;
 }

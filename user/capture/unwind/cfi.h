@@ -12,16 +12,12 @@
 #include "base/cursor.h"
 #include "rows.h"
 
-#define CFI_REG_BP 6
-#define CFI_REG_SP 7
-#define CFI_REG_RA 16
-
-enum cfi_cfa_kind { CFI_CFA_REG, CFI_CFA_DEREF, CFI_CFA_PLT, CFI_CFA_ODD };
+enum cfi_cfa_kind { CFI_CFA_BP, CFI_CFA_SP, CFI_CFA_PLT, CFI_CFA_ODD };
 
 struct cfi_cfa {
-	uint8_t kind; /* enum cfi_cfa_kind */
-	uint64_t reg;
-	int64_t off, add; /* reg + off; deref: *(reg + off) + add; PLT: off = byte of the second push */
+	uint8_t kind; /* enum cfi_cfa_kind: what off counts from */
+	bool deref;
+	int64_t off, add; /* base + off; deref: *(base + off) + add; PLT: off = byte of the second push */
 };
 
 enum cfi_reg_kind { CFI_SAME, CFI_UNDEFINED, CFI_AT_CFA, CFI_AT_BP, CFI_AT_SP, CFI_ODD };
@@ -36,8 +32,30 @@ struct cfi_state {
 	struct cfi_reg bp, ra, sp;
 };
 
+typedef uint32_t (*cfi_spec_fn)(void *ctx, const struct alys_spec *);
+
+/* What of call frame information, and of the rows made from it, differs between machines. */
+struct cfi_machine {
+	uint16_t elf;                  /* EM_* */
+	uint8_t bp, sp, ra;            /* DWARF's numbers of the registers */
+	uint8_t signs;                 /* the instruction that says that the return address is signed or no longer; 0 = none */
+	const char *augmentations;     /* letters without data that change nothing here */
+	const char *bp_name, *sp_name; /* in dumps */
+	/* An expression for the CFA that the linker writes for its PLT; may be NULL. */
+	bool (*is_plt)(struct cursor expr, int64_t *from);
+	/* The row (without pc) for a state; specs that it needs are added to the writer. */
+	uint32_t (*row)(const struct cfi_state *s, bool signal, cfi_spec_fn spec_row, void *ctx);
+	/* Of a plain row: where the return address is, as in struct alys_spec. */
+	int32_t (*plain_ra)(uint32_t slot);
+};
+
+extern const struct cfi_machine cfi_amd64, cfi_arm64;
+/* NULL: rows of no such machine are known. */
+const struct cfi_machine *cfi_machine_of(uint64_t elf);
+
 /* The fields of a CIE that its FDEs share. */
 struct cfi_cie {
+	const struct cfi_machine *machine;
 	uint64_t code_align;
 	int64_t data_align;
 	uint8_t ptr_enc; /* DW_EH_PE_* of addresses */
@@ -69,7 +87,14 @@ struct cfi_run {
 };
 int cfi_run(const struct cfi_run *r, struct cursor program, struct cfi_state *state);
 
-/* The row (without pc) for a state; specs that it needs are added to the writer. */
-uint32_t cfi_row(const struct cfi_state *s, bool signal, uint32_t (*spec_row)(void *ctx, const struct alys_spec *), void *ctx);
+/* Words off / 8 and slot as in a plain row; false if they do not fit. */
+bool cfi_plain(const struct cfi_state *s, uint32_t *row);
+/* Only for a CFA of kind BP or SP. False if an offset is too large. */
+bool cfi_spec(const struct cfi_state *s, int32_t ra_off, struct alys_spec *out);
+
+static inline uint32_t cfi_unsupported(uint32_t why)
+{
+	return ALYS_ROW_SPECIAL_OF(ALYS_ROW_UNSUPPORTED, why);
+}
 
 #endif

@@ -23,14 +23,18 @@ struct known {
 
 struct fde_ctx {
 	struct row_writer w;
+	const struct cfi_machine *machine;
 	bool signal;
 	const struct bottom *bottom;
-	struct known known[GO_SWITCHES + 1];
+	struct known known[GO_SWITCHES + 2];
 	size_t known_cnt;
 };
 
 /* An entry point without an FDE is a few instructions: it sets up a stack, then calls. */
 #define ENTRY_SZ 128
+/* The return from a signal handler: two instructions, and the one before, by which its frame is looked up. */
+#define SIGNAL_RETURN_SZ 8
+#define SIGNAL_RETURN_AHEAD 4
 
 static uint32_t spec_row(void *ctx, const struct alys_spec *spec)
 {
@@ -40,7 +44,7 @@ static uint32_t spec_row(void *ctx, const struct alys_spec *spec)
 static int emit(void *ctx, uint64_t pc, const struct cfi_state *s)
 {
 	struct fde_ctx *x = ctx;
-	return row_write(&x->w, pc, cfi_row(s, x->signal, spec_row, &x->w));
+	return row_write(&x->w, pc, x->machine->row(s, x->signal, spec_row, &x->w));
 }
 
 static int write_fde(struct fde_ctx *x, const struct eh_frame *f, const struct eh_fde *fde)
@@ -61,7 +65,8 @@ static int write_fde(struct fde_ctx *x, const struct eh_frame *f, const struct e
 	return cfi_run(&run, cursor_over(fde->program, fde->program_sz), &state);
 }
 
-static const uint32_t none = ALYS_ROW_SPECIAL_OF(ALYS_ROW_NONE, 0), end = ALYS_ROW_SPECIAL_OF(ALYS_ROW_END, 0);
+static const uint32_t none = ALYS_ROW_SPECIAL_OF(ALYS_ROW_NONE, 0), end = ALYS_ROW_SPECIAL_OF(ALYS_ROW_END, 0),
+		      signal_frame = ALYS_ROW_SPECIAL_OF(ALYS_ROW_SIGNAL, 0);
 
 static int by_address(const void *a, const void *b)
 {
@@ -73,9 +78,12 @@ static int by_address(const void *a, const void *b)
 static void gather_known(struct fde_ctx *x)
 {
 	struct go_switch go[GO_SWITCHES];
-	uint64_t entry = x->bottom->entry;
+	uint64_t entry = x->bottom->entry, from_signal = bottom_signal_return(x->bottom->e);
 	size_t n = go_switches(x->bottom->e, go);
 	x->known[x->known_cnt++] = (struct known){ entry, entry + ENTRY_SZ, end };
+	if (from_signal)
+		x->known[x->known_cnt++] =
+			(struct known){ from_signal - SIGNAL_RETURN_AHEAD, from_signal + SIGNAL_RETURN_SZ, signal_frame };
 	for (size_t i = 0; i < n; i++) {
 		uint32_t row = go[i].bottom ? end : row_of_spec(&x->w, &go[i].spec);
 		x->known[x->known_cnt++] = (struct known){ go[i].ret - 1, go[i].ret, row };
@@ -98,6 +106,15 @@ static int write_gap(struct fde_ctx *x, uint64_t lo, uint64_t hi)
 	return rc;
 }
 
+static bool holds_known(const struct fde_ctx *x, uint64_t lo, uint64_t hi)
+{
+	for (size_t i = 0; i < x->known_cnt; i++) {
+		if (x->known[i].lo >= lo && x->known[i].lo < hi)
+			return true;
+	}
+	return false;
+}
+
 /* Code that functions started by makecontext return to. It is looked up one byte before, as if there were a call. */
 static int write_context(struct fde_ctx *x, const struct eh_frame *f, size_t i)
 {
@@ -117,7 +134,8 @@ static int write_all(struct fde_ctx *x, const struct eh_frame *f, struct err *er
 			return err_set(err, EBADMSG, ".eh_frame: damaged program for the code at %#llx",
 				       (unsigned long long)fde->lo);
 		uint64_t next = i + 1 == f->fdes_cnt ? x->w.pages_end : f->fdes[i + 1].lo;
-		if (!rc && (i + 1 == f->fdes_cnt || next - fde->hi >= GAP_MIN) && fde->hi < x->w.pages_end)
+		bool gap = i + 1 == f->fdes_cnt || next - fde->hi >= GAP_MIN || (next > fde->hi && holds_known(x, fde->hi, next));
+		if (!rc && gap && fde->hi < x->w.pages_end)
 			rc = write_gap(x, fde->hi, next);
 	}
 	return rc ? err_set(err, -rc, ".eh_frame: out of memory") : 0;
@@ -125,13 +143,14 @@ static int write_all(struct fde_ctx *x, const struct eh_frame *f, struct err *er
 
 static int compile(struct unwind_table *t, const struct eh_frame *f, const struct bottom *b, struct err *err)
 {
-	struct fde_ctx x = { .bottom = b };
+	struct fde_ctx x = { .machine = f->machine, .bottom = b };
 	uint64_t lo = f->fdes[0].lo, hi = f->fdes[f->fdes_cnt - 1].hi;
 	int rc = row_writer_open(&x.w, t, lo, hi);
 	if (rc)
 		return err_set(err, -rc, ".eh_frame: out of memory");
 	if (b)
 		gather_known(&x);
+	t->machine = f->machine->elf;
 	t->counts.fdes = f->fdes_cnt;
 	t->counts.outside = f->outside;
 	rc = write_all(&x, f, err);

@@ -2,14 +2,15 @@
 /* unwind/dump: a table as text, to be compared by eye with readelf --debug-dump=frames-interp. */
 #include <errno.h>
 
+#include "unwind/cfi.h"
 #include "unwind/unwind.h"
 
-static void print_cfa(FILE *out, const struct alys_spec *r)
+static void print_cfa(FILE *out, const struct cfi_machine *m, const struct alys_spec *r)
 {
-	const char *base = r->base_bp ? "rbp" : "rsp";
+	const char *base = r->base_bp ? m->bp_name : m->sp_name;
 	char text[64];
 	if (r->deref && r->far)
-		snprintf(text, sizeof(text), "g(rsp%+d)-*(%s%+d)%+d", r->far, base, r->off, r->add);
+		snprintf(text, sizeof(text), "g(%s%+d)-*(%s%+d)%+d", m->sp_name, r->far, base, r->off, r->add);
 	else if (!r->deref)
 		snprintf(text, sizeof(text), "%s%+d", base, r->off);
 	else if (r->add)
@@ -19,22 +20,26 @@ static void print_cfa(FILE *out, const struct alys_spec *r)
 	fprintf(out, "%-20s ", text);
 }
 
-static void print_rule(FILE *out, const struct alys_spec *r)
+static void print_rule(FILE *out, const struct cfi_machine *m, const struct alys_spec *r)
 {
-	static const char *const base[] = { "", "c", "rbp", "rsp" };
-	print_cfa(out, r);
+	const char *const base[] = { "", "c", m->bp_name, m->sp_name };
+	print_cfa(out, m, r);
 	if (r->bp == ALYS_SPEC_BP_SAME)
-		fprintf(out, "%-10s c-8\n", "u");
+		fprintf(out, "%-10s ", "u");
 	else
-		fprintf(out, "%s%-+9d c-8\n", base[r->bp], r->bp_off);
+		fprintf(out, "%s%-+9d ", base[r->bp], r->bp_off);
+	if (r->ra_off)
+		fprintf(out, "c%+d\n", r->ra_off);
+	else
+		fprintf(out, "u\n");
 }
 
-static void print_row(FILE *out, const struct unwind_row *row)
+static void print_row(FILE *out, const struct cfi_machine *m, const struct unwind_row *row)
 {
 	static const char *const words[] = { "(none)", "(end of stack)", "(plt)", "(signal frame)", NULL };
 	fprintf(out, "%016llx ", (unsigned long long)row->from);
 	if (row->kind == ALYS_ROW_SPEC)
-		print_rule(out, &row->rule);
+		print_rule(out, m, &row->rule);
 	else if (row->kind == ALYS_ROW_UNSUPPORTED)
 		fprintf(out, "(unsupported: %s)\n", unwind_why(row->aux));
 	else
@@ -58,12 +63,13 @@ static void print_counts(FILE *out, const struct unwind_table *t)
 int unwind_dump(const struct unwind_table *t, FILE *out)
 {
 	struct unwind_row row;
-	fprintf(out, "%-16s %-20s %-10s ra\n", "   LOC", "CFA", "rbp");
+	const struct cfi_machine *m = cfi_machine_of(t->machine);
+	fprintf(out, "%-16s %-20s %-10s ra\n", "   LOC", "CFA", m->bp_name);
 	for (size_t p = 0; p < t->pages_cnt; p++) {
 		uint64_t page = (t->page0 + p) << ALYS_PAGE_SHIFT;
 		for (uint32_t i = t->pages[p]; i < t->pages[p + 1]; i++) {
 			unwind_row_at(t, page | t->rows[i] >> ALYS_ROW_PC_SHIFT, &row);
-			print_row(out, &row);
+			print_row(out, m, &row);
 		}
 	}
 	print_counts(out, t);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "elf/arch.h"
 
 /* One entry; body: what follows the CIE pointer. */
 struct entry {
@@ -57,7 +58,8 @@ static bool read_augmentation(struct cursor *body, const char *aug, struct cfi_c
 		return true;
 	uint64_t n = cursor_varint(body);
 	struct cursor c = cursor_sub(body, n);
-	for (const char *p = aug + 1; *p && !cie->odd; p++) {
+	bool known = true;
+	for (const char *p = aug + 1; *p && known; p++) {
 		if (*p == 'R')
 			cie->ptr_enc = cursor_u8(&c);
 		else if (*p == 'P')
@@ -67,8 +69,9 @@ static bool read_augmentation(struct cursor *body, const char *aug, struct cfi_c
 		else if (*p == 'S')
 			cie->signal = true;
 		else
-			cie->odd = true;
+			known = strchr(cie->machine->augmentations, *p);
 	}
+	cie->odd |= !known;
 	return !c.bad;
 }
 
@@ -81,11 +84,11 @@ static bool read_cie_head(struct cursor *body, struct cfi_cie *cie, const struct
 		return false;
 	cursor_bytes(body, (size_t)(nul + 1 - body->at));
 	cie->code_align = cursor_varint(body);
-	/* Signed LEB128; x86-64 has -8, one byte. */
+	/* Signed LEB128; -8 everywhere, one byte. */
 	uint8_t align = cursor_u8(body);
 	cie->data_align = (int8_t)(align << 1) >> 1;
 	uint64_t ra = version == 1 ? cursor_u8(body) : cursor_varint(body);
-	cie->odd = ra != CFI_REG_RA;
+	cie->odd = ra != cie->machine->ra;
 	if (align & 0x80 || !cie->code_align)
 		return false;
 	return read_augmentation(body, aug, cie, base) && !body->bad;
@@ -94,7 +97,7 @@ static bool read_cie_head(struct cursor *body, struct cfi_cie *cie, const struct
 static int add_cie(struct eh_frame *f, const struct entry *e)
 {
 	struct cursor body = e->body;
-	struct cfi_cie cie = { .ptr_enc = DW_EH_PE_absptr };
+	struct cfi_cie cie = { .machine = f->machine, .ptr_enc = DW_EH_PE_absptr };
 	if (!read_cie_head(&body, &cie, &f->base))
 		return -EBADMSG;
 	struct cfi_run run = { .cie = &cie, .base = &f->base };
@@ -203,7 +206,13 @@ static int sort_fdes(struct eh_frame *f, uint64_t text_lo)
 
 int eh_frame_read(struct eh_frame *f, const struct unwind_section *s, struct err *err)
 {
-	*f = (struct eh_frame){ .base = { s->bytes, s->vaddr }, .end = s->bytes + s->size };
+	*f = (struct eh_frame){
+		.base = { s->bytes, s->vaddr },
+		.end = s->bytes + s->size,
+		.machine = cfi_machine_of(s->machine ? s->machine : elf_arch.machine),
+	};
+	if (!f->machine)
+		return err_set(err, ENOEXEC, ".eh_frame: of another machine");
 	struct cursor c = cursor_over(s->bytes, s->size);
 	struct entry e = { 0 };
 	int rc = 0, found;

@@ -20,6 +20,7 @@ struct eh_fde {
 struct eh_frame {
 	struct cfi_ptr_base base;
 	const uint8_t *end;
+	const struct cfi_machine *machine;
 	struct cfi_cie *cies;
 	size_t cies_cnt, cies_cap;
 	struct map cie_at; /* offset in the section -> index */

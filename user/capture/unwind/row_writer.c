@@ -66,9 +66,9 @@ int row_write(struct row_writer *w, uint64_t pc, uint32_t info)
 
 uint32_t row_of_spec(struct row_writer *w, const struct alys_spec *spec)
 {
-	uint64_t words[2];
-	memcpy(words, spec, sizeof(words));
-	uint64_t key = (words[0] * 0x9e3779b97f4a7c15ull) ^ words[1];
+	uint64_t words[3] = { 0 };
+	memcpy(words, spec, sizeof(*spec));
+	uint64_t key = (words[0] * 0x9e3779b97f4a7c15ull) ^ words[1] ^ words[2] << 7;
 	uint64_t *at = map_get(&w->specs, key);
 	if (at && !memcmp(&w->t->specs[*at], spec, sizeof(*spec)))
 		return ALYS_ROW_SPECIAL_OF(ALYS_ROW_SPEC, *at);

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "unwind/cfi.h"
+
 void unwind_free(struct unwind_table *t)
 {
 	if (!t)
@@ -29,6 +31,7 @@ static void spell_out(const struct unwind_table *t, uint32_t info, struct unwind
 			.base_bp = !!(info & ALYS_ROW_BP),
 			.bp = slot ? ALYS_SPEC_BP_AT_CFA : ALYS_SPEC_BP_SAME,
 			.bp_off = slot ? -8 * (slot + 1) : 0,
+			.ra_off = cfi_machine_of(t->machine)->plain_ra((uint32_t)slot),
 		};
 		return;
 	}
@@ -60,10 +63,8 @@ bool unwind_row_at(const struct unwind_table *t, uint64_t vaddr, struct unwind_r
 const char *unwind_why(uint32_t why)
 {
 	static const char *const words[ALYS_ROW_WHY_CNT] = {
-		[ALYS_ROW_WHY_RA] = "return address elsewhere",
-		[ALYS_ROW_WHY_CFA] = "frame from another register",
-		[ALYS_ROW_WHY_BP] = "rbp elsewhere",
-		[ALYS_ROW_WHY_SP] = "stack pointer elsewhere",
+		[ALYS_ROW_WHY_RA] = "return address elsewhere", [ALYS_ROW_WHY_CFA] = "frame from another register",
+		[ALYS_ROW_WHY_BP] = "frame pointer elsewhere",  [ALYS_ROW_WHY_SP] = "stack pointer elsewhere",
 		[ALYS_ROW_WHY_FULL] = "too many special rules",
 	};
 	return why < ALYS_ROW_WHY_CNT ? words[why] : "unknown";

@@ -26,8 +26,9 @@ struct unwind_counts {
 };
 
 struct unwind_table {
-	uint64_t page0;  /* address in the file >> ALYS_PAGE_SHIFT */
-	uint32_t *pages; /* first row of each page, and rows_cnt after the last */
+	uint64_t machine; /* EM_*: what a row says depends on it */
+	uint64_t page0;   /* address in the file >> ALYS_PAGE_SHIFT */
+	uint32_t *pages;  /* first row of each page, and rows_cnt after the last */
 	size_t pages_cnt;
 	uint32_t *rows;
 	size_t rows_cnt, rows_cap;
@@ -42,6 +43,7 @@ struct unwind_section {
 	size_t size;
 	uint64_t vaddr;
 	uint64_t text_lo, text_hi;
+	uint16_t machine; /* EM_*, 0 = that of this program */
 };
 
 /* NULL with err->code ENODATA: no .eh_frame; ENOTSUP: only .debug_frame, which is not read; EBADMSG: damaged. */

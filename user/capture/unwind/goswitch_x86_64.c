@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unwind/goswitch: see goswitch.h. Recognizes the bytes after the calls, which are the same in Go 1.4 to 1.24 (the
+ * unwind/goswitch of x86-64: see goswitch.h. Recognizes the bytes after the calls, which are the same in Go 1.4 to 1.24 (the
  * names are stripped by the linker); offsets and what is saved vary, so these are read from the code.
  */
 #include "unwind/goswitch.h"
@@ -58,6 +58,7 @@ static bool read_return(const struct code *c, size_t from, struct alys_spec *spe
 	if (at - from > CODE_MAX || (!pops && !has(c, at, "\xc3", 1)))
 		return false;
 	spec->add = pops ? 16 : 8;
+	spec->ra_off = -8;
 	spec->bp = pops ? ALYS_SPEC_BP_AT_CFA : ALYS_SPEC_BP_SAME;
 	spec->bp_off = pops ? -16 : 0;
 	return true;
@@ -98,6 +99,7 @@ static const struct alys_spec by_bp = {
 	.base_bp = 1,
 	.bp = ALYS_SPEC_BP_AT_CFA,
 	.bp_off = -16,
+	.ra_off = -8,
 	.far = ALYS_SPEC_FAR,
 };
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unwind/context of aarch64: see bottom.h. */
+#include <string.h>
+
+#include "unwind/bottom.h"
+
+#define CONTEXT_MAX 128                  /* bytes of glibc's __startcontext, with room for branch targets */
+#define SIGNAL_RETURN_WITHIN (64u << 10) /* code of a vdso */
+
+bool bottom_is_context(const struct bottom *b, uint64_t lo, uint64_t hi)
+{
+	/* mov x0, x19; cbnz x0, setcontext: the next context is in a register that the function kept. */
+	static const uint8_t code[] = { 0xe0, 0x03, 0x13, 0xaa };
+	if (!b->contexts || hi - lo > CONTEXT_MAX)
+		return false;
+	const uint8_t *p = elf_bytes(b->e, lo, hi - lo);
+	const uint8_t *found = p ? memmem(p, hi - lo, code, sizeof(code)) : NULL;
+	return found && found + 8 <= p + (hi - lo) && (found[4] & 0x1f) == 0 && found[7] == 0xb5;
+}
+
+/* In the vdso, from Linux 5.8 on without unwind information (commit 87676cfca141): mov x8, rt_sigreturn; svc 0. */
+uint64_t bottom_signal_return(const struct elf *e)
+{
+	static const uint8_t code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
+	const struct elf_segment *seg;
+	size_t n = elf_segments(e, &seg);
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *p =
+			seg[i].exec && seg[i].filesz <= SIGNAL_RETURN_WITHIN ? elf_bytes(e, seg[i].vaddr, seg[i].filesz) : NULL;
+		const uint8_t *found = p ? memmem(p, seg[i].filesz, code, sizeof(code)) : NULL;
+		if (found)
+			return seg[i].vaddr + (uint64_t)(found - p);
+	}
+	return 0;
+}
