@@ -3,6 +3,7 @@
 include scripts/arch.mk
 BUILD   := build$(if $(CROSS),/$(ARCH))
 CC      := $(CROSS)gcc $(SYSROOT:%=--sysroot=%)
+CXX     := $(CROSS)g++ $(SYSROOT:%=--sysroot=%)
 # Debian 12 has version 14 with a number in its name, Debian 13 its own without.
 LLVM    ?= $(if $(shell command -v clang-14),-14)
 CLANG   ?= clang$(LLVM)
@@ -22,7 +23,7 @@ VERSION := 0.1.0
 CFLAGS  += -DSANITIZED=$(if $(findstring address,$(SAN)),1,0)
 CFLAGS  += -std=gnu11 -g $(OPT) $(WARN) -D_GNU_SOURCE -DALYS_VERSION='"$(VERSION)"' -Iuser $(PARTS:%=-Iuser/%) -Ibpf -Ibpf/$(MACHINE) -I$(BUILD) -MMD -MP
 LDFLAGS += -pie $(if $(SAN),-fsanitize=$(SAN),-Wl,-z,relro,-z,now)
-LDLIBS  := -lbpf -ldw -lelf -lz -llzma -lzstd -lprotobuf-c -lZydis -liberty -lmicrohttpd -lncursesw -lpthread -lm
+LDLIBS  := -lbpf -ldw -lelf -lz -llzma -lzstd -lprotobuf-c $(DECODER_$(MACHINE)) -liberty -lmicrohttpd -lncursesw -lpthread -lm
 
 include scripts/modules.mk
 SOURCES := $(foreach m,$(MODULES),$(call c_files,$(call folder_of,$(m))))

@@ -14,17 +14,23 @@ EMULATE := $(if $(CROSS),qemu-$(MACHINE) -L $(SYSROOT))
 
 # The libraries of the other architecture, unpacked from Debian's packages and not installed.
 ifneq ($(SYSROOT),)
+# What unit tests and the programs of the emulated machine (scripts/test-kernel) need besides.
+TESTED := libcmocka-dev,libgc-dev,libjemalloc2,libtcmalloc-minimal4,libmimalloc2.0,musl,busybox-static
 all: $(SYSROOT)
 $(SYSROOT):
 	$(call say,SYSROOT,$@)
 	$(Q)rm -rf $@.new && mmdebstrap --quiet --variant=extract --architectures=$(ARCH) \
-		--include=$$(scripts/deps libraries | tr ' ' ,),libcmocka-dev $$(. /etc/os-release && echo $$VERSION_CODENAME) $@.new && mv $@.new $@
+		--include=$$(scripts/deps libraries $(ARCH) | tr ' ' ,),$(TESTED) $$(. /etc/os-release && echo $$VERSION_CODENAME) $@.new && mv $@.new $@
 endif
 .DEFAULT_GOAL := all
 
 # Branch targets, and on aarch64 return addresses too, are protected by the processor.
 HARDEN_x86_64  := -fcf-protection
 HARDEN_aarch64 := -mbranch-protection=standard
+
+# What decodes machine code.
+DECODER_x86_64  := -lZydis
+DECODER_aarch64 := -lcapstone
 
 OTHER_TWINS := $(foreach m,$(filter-out $(MACHINE),x86_64 aarch64),%_$(m).c)
 # The C files of these folders that are built; of twins only the one for MACHINE.

@@ -78,7 +78,7 @@ $(BUILD)/tests/prog/%: tests/prog/%.c $(wildcard tests/prog/*.h)
 $(BUILD)/tests/prog/%: tests/prog/%.cc $(wildcard tests/prog/*.h tests/prog/*.hh)
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)g++ -D_GNU_SOURCE $(call prog_flags,$<) -o $@ $< $(call prog_says,libs,$<)
+	$(Q)$(CXX) -D_GNU_SOURCE $(call prog_flags,$<) -o $@ $< $(call prog_says,libs,$<)
 
 # Crystal: a debug build, a release build, and one with libgc linked statically, as in the official packages.
 CRYSTAL = CRYSTAL_CACHE_DIR=$(abspath $(BUILD))/crystal/cache crystal build --no-color

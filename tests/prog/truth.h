@@ -47,7 +47,7 @@ static int truth_locked;
 static inline void truth_lock(void)
 {
 	while (__atomic_exchange_n(&truth_locked, 1, __ATOMIC_ACQUIRE))
-		__builtin_ia32_pause();
+		;
 }
 
 static inline void truth_unlock(void)

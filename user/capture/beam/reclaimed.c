@@ -34,7 +34,7 @@ static int32_t loaded(const struct insn_move *m, uint16_t holds)
 static bool reads_counts(const struct funcs *f, uint64_t vaddr, uint64_t data_of, uint64_t words[2])
 {
 	struct reading r = reading_of(f, vaddr);
-	uint16_t holds = 0; /* registers that point to the data */
+	insn_regs holds = 0; /* registers that point to the data */
 	int32_t last = 0;
 	size_t pairs = 0;
 	for (struct insn_move m; reading_next(&r);) {
@@ -49,7 +49,7 @@ static bool reads_counts(const struct funcs *f, uint64_t vaddr, uint64_t data_of
 		}
 		last = now ?: last;
 		bool copies = m.does == INSN_COPIES && m.from >= 0 && holds & INSN_BIT(m.from);
-		holds = r.in.flow == INSN_CALL ? INSN_BIT(INSN_RAX) : holds & (uint16_t)~r.in.writes;
+		holds = r.in.flow == INSN_CALL ? INSN_BIT(insn_machine.result) : holds & ~r.in.writes;
 		holds |= copies && m.to >= 0 ? INSN_BIT(m.to) : 0;
 	}
 	return pairs == 1;

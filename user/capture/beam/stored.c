@@ -86,7 +86,7 @@ static void forget_pairs(struct reading *r)
 	memset(r->high, 0, sizeof(r->high));
 }
 
-static void forget(struct reading *r, uint16_t registers)
+static void forget(struct reading *r, insn_regs registers)
 {
 	for (int i = 0; i < REGISTERS; i++) {
 		if (registers & INSN_BIT(i))
@@ -104,7 +104,7 @@ static void step(struct reading *r, const struct insn *in, const struct insn_mov
 	}
 	bool follows = m->does && m->to >= 0;
 	struct value v = follows ? result_of(r, m) : (struct value){ .kind = VALUE_UNKNOWN };
-	forget(r, in->flow == INSN_CALL ? (uint16_t)~INSN_CALL_KEEPS : in->writes);
+	forget(r, in->flow == INSN_CALL ? ~insn_machine.call_keeps : in->writes);
 	if (follows)
 		r->in[m->to] = v;
 }

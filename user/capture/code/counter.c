@@ -67,7 +67,7 @@ struct byte_counter counter_find(const struct funcs *f)
 			break;
 		insn_load_of(bytes, n, at, &l);
 		if (in.flow == INSN_RETURN) {
-			s.found.known = s.words == 2 && s.result == INSN_RAX;
+			s.found.known = s.words == 2 && s.result == insn_machine.result;
 			break;
 		}
 		bool nothing = !l.loads && !l.adds && !in.writes && !in.stores && in.flow == INSN_NEXT;

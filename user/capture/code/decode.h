@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * code/decode: one x86-64 instruction as site analysis sees it: where control goes, what a probe on it costs, which
- * registers it overwrites and what it does to the stack. Knows nothing of files.
+ * code/decode: one instruction of this machine as site analysis sees it: where control goes, what a probe on it costs,
+ * which registers it overwrites and what it does to the stack. Knows nothing of files.
  */
 #ifndef ALYS_CODE_DECODE_H
 #define ALYS_CODE_DECODE_H
@@ -13,6 +13,24 @@
 #define INSN_MAX_LEN 15
 
 /* General registers by their number in the instruction encoding; sets of them are bit masks. */
+typedef uint32_t insn_regs;
+#define INSN_NO_REG (-1)
+#define INSN_BIT(reg) (1u << (reg))
+#define INSN_ARGS 6
+
+/* What the calling convention makes of them. */
+struct insn_machine {
+	insn_regs data;       /* all but the stack pointer */
+	insn_regs call_keeps; /* survive a call */
+	int8_t args[INSN_ARGS], result;
+	int8_t link;       /* has the return address at a function's entry; INSN_NO_REG: the stack has it */
+	int32_t entry_cfa; /* CFA - sp at a function's entry */
+	bool cheap_ret;    /* the kernel emulates `ret` */
+};
+
+extern const struct insn_machine insn_machine;
+
+/* Of x86-64. */
 #define INSN_RAX 0
 #define INSN_RCX 1
 #define INSN_RDX 2
@@ -23,10 +41,6 @@
 #define INSN_RDI 7
 #define INSN_R8 8
 #define INSN_R9 9
-#define INSN_NO_REG (-1)
-#define INSN_BIT(reg) (1u << (reg))
-/* rbx, rbp, r12..r15 survive a call (System V psABI 3.2.1); rsp is not data. */
-#define INSN_CALL_KEEPS 0xf028u
 
 enum insn_flow {
 	INSN_NEXT,   /* only the following instruction */
@@ -35,14 +49,14 @@ enum insn_flow {
 	INSN_CALL,   /* target (0 when it is computed), then the following one */
 	INSN_RETURN,
 	INSN_INDIRECT, /* a jump to a computed address */
-	INSN_STOP,     /* does not continue: ud2, hlt, int3 */
+	INSN_STOP,     /* does not continue: ud2, hlt, int3; udf, brk */
 };
 
 /* How the kernel executes the instruction under a uprobe. */
 enum insn_cost {
 	INSN_EMULATED, /* half a microsecond */
 	INSN_STEPPED,  /* ten times that: copied out and single-stepped */
-	INSN_REFUSED,  /* -EOPNOTSUPP on attach, or never attempted: the 5-byte nop */
+	INSN_REFUSED,  /* refused on attach, or never attempted: the 5-byte nop, loads of literals */
 };
 
 enum insn_stack { INSN_SP_KEPT, INSN_SP_ADD, INSN_SP_FROM_BP, INSN_SP_LEAVE, INSN_SP_LOST };
@@ -52,7 +66,7 @@ enum insn_when { INSN_IF_OTHER, INSN_IF_ZERO, INSN_IF_NONZERO };
 struct insn {
 	uint64_t vaddr, target;
 	int32_t sp_delta, bp_delta; /* sp += d, sp = bp + d; bp = sp + d */
-	uint16_t writes;            /* registers overwritten, not counting a callee's */
+	insn_regs writes;           /* registers overwritten, not counting a callee's */
 	uint8_t len;
 	enum insn_flow flow;
 	enum insn_cost cost;
@@ -64,6 +78,8 @@ struct insn {
 	int8_t zeroes;             /* register set to 0 */
 	int8_t tests;              /* 64-bit register compared with 0 */
 	bool stores;               /* to memory, other than a push */
+	bool signs;                /* the return address (aarch64) */
+	bool reserves;             /* memory, until an exception or the store that belongs to it (aarch64) */
 	bool padding;              /* no effect: nop, also as padding between blocks */
 };
 

@@ -77,8 +77,8 @@ static void push_preds(struct cut *c, int32_t node)
 
 static bool is_candidate(const struct cut *c, const struct flow_node *n)
 {
-	return n->in.cost == INSN_EMULATED && n->holds && n->cfa && !n->no_return && (c->rules->with_calls || !n->calls_later) &&
-	       (!c->rules->cfa_ok || c->rules->cfa_ok(c->rules->ctx, n));
+	return n->in.cost == INSN_EMULATED && n->holds && flow_cfa_known(n) && !n->no_return &&
+	       (c->rules->with_calls || !n->calls_later) && (!c->rules->cfa_ok || c->rules->cfa_ok(c->rules->ctx, n));
 }
 
 /* Marks the candidates nearest to this `ret` on all paths; false if a path has none. */
@@ -252,7 +252,8 @@ static void pick_cheap(struct cut *c, uint8_t *found)
 		if (c->w->nodes[i].leave != FLOW_RETURNS)
 			continue;
 		memset(found, 0, n);
-		if (cut_before(c, (int32_t)i, found)) {
+		/* Where the kernel emulates a `ret`, nothing is cheaper. */
+		if (c->w->nodes[i].in.cost != INSN_EMULATED && cut_before(c, (int32_t)i, found)) {
 			for (size_t k = 0; k < n; k++)
 				c->picked[k] |= found[k];
 		} else {

@@ -49,7 +49,7 @@ static int32_t reach(struct flow *w, uint64_t vaddr, struct state s)
 	int32_t known = flow_find(w, vaddr);
 	if (known >= 0) {
 		const struct flow_node *n = &w->nodes[known];
-		if (s.cfa && n->cfa && s.cfa != n->cfa)
+		if (flow_cfa_known(n) && s.cfa != FLOW_NO_CFA && s.cfa != n->cfa)
 			doubt(w, FLOW_STACK_DIFFERS);
 		return known;
 	}
@@ -65,9 +65,14 @@ static int32_t reach(struct flow *w, uint64_t vaddr, struct state s)
 	return (int32_t)*at;
 }
 
-static int32_t plausible(int64_t off)
+static int32_t plausible_frame(int64_t off)
 {
 	return off > 0 && off < MAX_FRAME ? (int32_t)off : 0;
+}
+
+static int32_t plausible_cfa(int64_t off)
+{
+	return off >= insn_machine.entry_cfa && off < MAX_FRAME ? (int32_t)off : FLOW_NO_CFA;
 }
 
 static struct state state_after(const struct flow_node *n)
@@ -76,15 +81,15 @@ static struct state state_after(const struct flow_node *n)
 	const struct insn *in = &n->in;
 
 	if (in->frame == INSN_BP_FROM_SP)
-		s.frame = n->cfa ? plausible((int64_t)n->cfa - in->bp_delta) : 0;
+		s.frame = flow_cfa_known(n) ? plausible_frame((int64_t)n->cfa - in->bp_delta) : 0;
 	else if (in->frame == INSN_BP_LOST)
 		s.frame = 0;
 	switch (in->stack) {
 	case INSN_SP_KEPT: break;
-	case INSN_SP_ADD: s.cfa = n->cfa ? plausible((int64_t)n->cfa - in->sp_delta) : 0; break;
-	case INSN_SP_FROM_BP: s.cfa = n->frame ? plausible((int64_t)n->frame - in->sp_delta) : 0; break;
-	case INSN_SP_LEAVE: s.cfa = n->frame ? plausible((int64_t)n->frame - 8) : 0; break;
-	case INSN_SP_LOST: s.cfa = 0; break;
+	case INSN_SP_ADD: s.cfa = flow_cfa_known(n) ? plausible_cfa((int64_t)n->cfa - in->sp_delta) : FLOW_NO_CFA; break;
+	case INSN_SP_FROM_BP: s.cfa = n->frame ? plausible_cfa((int64_t)n->frame - in->sp_delta) : FLOW_NO_CFA; break;
+	case INSN_SP_LEAVE: s.cfa = n->frame ? plausible_cfa((int64_t)n->frame - 8) : FLOW_NO_CFA; break;
+	case INSN_SP_LOST: s.cfa = FLOW_NO_CFA; break;
 	}
 	return s;
 }
@@ -155,11 +160,11 @@ static int jump_to_target(struct flow *w, int32_t i, struct state after)
 {
 	struct flow_node *n = &w->nodes[i];
 	uint64_t target = n->in.target;
-	bool ends = n->cfa == 8 || (!n->cfa && !is_cold_part(w, target));
+	bool ends = flow_at_entry_sp(n) || (!flow_cfa_known(n) && !is_cold_part(w, target));
 
 	if (!is_inside(w, target) && ends) {
 		n->leave = FLOW_LOST;
-		if (funcs_follow(w->funcs, target, &n->dest, &n->to) && n->cfa)
+		if (funcs_follow(w->funcs, target, &n->dest, &n->to) && flow_cfa_known(n))
 			n->leave = FLOW_JUMPS_ON;
 		return 0;
 	}
@@ -183,16 +188,16 @@ static int go_on(struct flow *w, int32_t i)
 	switch (n->in.flow) {
 	case INSN_RETURN:
 		n->leave = FLOW_RETURNS;
-		if (n->cfa && n->cfa != 8)
+		if (flow_cfa_known(n) && !flow_at_entry_sp(n))
 			doubt(w, FLOW_UNBALANCED);
-		n->cfa = 8;
+		n->cfa = insn_machine.entry_cfa;
 		return 0;
 	case INSN_STOP: n->no_return = true; return 0;
 	case INSN_INDIRECT:
 		n->leave = FLOW_LOST;
-		if (funcs_follow_slot(w->funcs, n->in.vaddr, &n->dest, &n->to) && n->cfa == 8)
+		if (funcs_follow_slot(w->funcs, n->in.vaddr, &n->dest, &n->to) && flow_at_entry_sp(n))
 			n->leave = FLOW_JUMPS_ON;
-		if (n->cfa != 8)
+		if (!flow_at_entry_sp(n))
 			doubt(w, FLOW_COMPUTED_JUMP);
 		return 0;
 	case INSN_JUMP: return jump_to_target(w, i, after);
@@ -249,7 +254,7 @@ static int explore_rest(struct flow *w)
 		if (computed)
 			doubt(w, FLOW_COMPUTED_JUMP);
 		size_t before = w->nodes_cnt;
-		int rc = explore(w, at, (struct state){ 0, 0 });
+		int rc = explore(w, at, (struct state){ FLOW_NO_CFA, 0 });
 		if (rc || w->nodes_cnt == before)
 			return rc;
 	}
@@ -274,7 +279,7 @@ int flow_build(struct flow *w, const struct funcs *f, uint64_t entry, uint64_t s
 	w->hi = funcs_end(f, entry, MAX_UNSIZED);
 	if (sized && size < UINT64_MAX - entry)
 		w->hi = entry + size;
-	int rc = explore(w, entry, (struct state){ 8, 0 });
+	int rc = explore(w, entry, (struct state){ insn_machine.entry_cfa, 0 });
 	if (!rc && !w->nodes_cnt)
 		doubt(w, FLOW_UNDECODED);
 	if (!rc && sized)
@@ -301,7 +306,11 @@ int32_t flow_before(const struct flow *w, int32_t node)
 int32_t flow_not_null(const struct flow *w, int32_t at, int reg)
 {
 	const struct flow_node *n = &w->nodes[at];
-	if (reg < 0 || n->in.flow != INSN_BRANCH || n->in.when == INSN_IF_OTHER || n->preds != 1 || n->root)
+	if (reg < 0 || n->in.flow != INSN_BRANCH || n->in.when == INSN_IF_OTHER)
+		return -1;
+	if (n->in.tests == reg)
+		return n->in.when == INSN_IF_ZERO ? n->next : n->jump;
+	if (n->preds != 1 || n->root)
 		return -1;
 	/* The test must be the preceding instruction, on the only path to this one. */
 	for (size_t i = 0; i < w->nodes_cnt; i++) {

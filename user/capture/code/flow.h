@@ -14,6 +14,8 @@
 
 #include "base/map.h"
 
+#define FLOW_NO_CFA (-1)
+
 enum flow_leave {
 	FLOW_STAYS,
 	FLOW_RETURNS,
@@ -24,12 +26,12 @@ enum flow_leave {
 struct flow_node {
 	struct insn in;
 	int32_t next, jump; /* successor nodes, -1 = none */
-	int32_t cfa;        /* CFA - sp before the instruction, 0 = not known */
-	int32_t frame;      /* CFA - rbp, 0 = not known */
+	int32_t cfa;        /* CFA - sp before the instruction, FLOW_NO_CFA = not known */
+	int32_t frame;      /* CFA - frame pointer, 0 = not known */
 	uint64_t dest;      /* function called or jumped to, 0 = unknown */
 	const char *to;     /* its name, NULL = not known */
 	enum flow_leave leave;
-	uint16_t holds;   /* registers that hold the result on every path from here */
+	insn_regs holds;  /* registers that hold the result on every path from here */
 	uint16_t preds;   /* number of predecessors, saturating */
 	bool root;        /* also reached from unknown code, or the entry */
 	bool calls_later; /* this node or some path from it to the end makes a call */
@@ -61,6 +63,18 @@ struct flow {
 int flow_build(struct flow *w, const struct funcs *f, uint64_t entry, uint64_t size);
 void flow_free(struct flow *w);
 int32_t flow_find(const struct flow *w, uint64_t vaddr); /* node index or -1 */
+
+static inline bool flow_cfa_known(const struct flow_node *n)
+{
+	return n->cfa != FLOW_NO_CFA;
+}
+
+/* Does sp point where it did when the function was called? */
+static inline bool flow_at_entry_sp(const struct flow_node *n)
+{
+	return n->cfa == insn_machine.entry_cfa;
+}
+
 /* The only predecessor of this node; its preds must be 1. */
 int32_t flow_before(const struct flow *w, int32_t node);
 

@@ -9,6 +9,7 @@
 
 #include "base/sorted.h"
 #include "base/vec.h"
+#include "code/unnamed.h"
 
 static int by_vaddr(const void *a, const void *b)
 {
@@ -151,6 +152,8 @@ bool funcs_follow(const struct funcs *f, uint64_t vaddr, uint64_t *to, const cha
 		*name = fn->name;
 		if (fn->indirect)
 			return false;
+	} else if (!resolver) {
+		*name = unnamed_function(f->elf, vaddr);
 	}
 	*to = vaddr;
 	return funcs_is_code(f, vaddr);

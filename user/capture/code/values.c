@@ -8,17 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALL_REGS 0xffffu
 #define MAX_ROUNDS 64 /* compilers' code needs a few; malicious code is given up */
 
-static uint16_t holds_before(const struct insn *in, uint16_t after)
+static insn_regs holds_before(const struct insn *in, insn_regs after)
 {
 	if (in->flow == INSN_CALL)
-		return after & INSN_CALL_KEEPS;
-	uint16_t before = after & ~in->writes;
+		return after & insn_machine.call_keeps;
+	insn_regs before = after & ~in->writes;
 	if (in->copy_to >= 0 && (after & INSN_BIT(in->copy_to)))
 		before |= INSN_BIT(in->copy_from);
-	return before & ~INSN_BIT(INSN_RSP);
+	return before & insn_machine.data;
 }
 
 /*
@@ -33,7 +32,7 @@ static bool is_last_resort(const struct flow_node *n)
 /* One backward step at node n: true when something changed. */
 static bool step_back(struct flow *w, struct flow_node *n)
 {
-	uint16_t after = ALL_REGS;
+	insn_regs after = insn_machine.data;
 	bool calls = n->in.flow == INSN_CALL;
 	const int32_t to[2] = { n->next, n->jump };
 
@@ -47,9 +46,9 @@ static bool step_back(struct flow *w, struct flow_node *n)
 		after &= w->nodes[to[k]].holds;
 		calls |= w->nodes[to[k]].calls_later;
 	}
-	uint16_t holds = n->no_return || is_last_resort(n) ? n->holds : holds_before(&n->in, after);
+	insn_regs holds = n->no_return || is_last_resort(n) ? n->holds : holds_before(&n->in, after);
 	if (n->leave == FLOW_RETURNS)
-		holds = INSN_BIT(INSN_RAX);
+		holds = INSN_BIT(insn_machine.result);
 	bool changed = holds != n->holds || calls != n->calls_later;
 	n->holds = holds;
 	n->calls_later = calls;
@@ -60,7 +59,7 @@ bool values_held(struct flow *w)
 {
 	bool changed = true;
 	for (size_t i = 0; i < w->nodes_cnt; i++) {
-		w->nodes[i].holds = ALL_REGS & ~INSN_BIT(INSN_RSP);
+		w->nodes[i].holds = insn_machine.data;
 		w->nodes[i].calls_later = false;
 	}
 	for (int round = 0; changed && round < MAX_ROUNDS; round++) {
@@ -75,17 +74,17 @@ struct origin {
 	struct flow *w;
 	counted_fn counted;
 	void *ctx;
-	uint16_t *from; /* per node: registers that hold a counted function's result, or 0 */
+	insn_regs *from; /* per node: registers that hold a counted function's result, or 0 */
 };
 
-static uint16_t from_after(const struct origin *o, const struct flow_node *n, uint16_t before)
+static insn_regs from_after(const struct origin *o, const struct flow_node *n, insn_regs before)
 {
 	const struct insn *in = &n->in;
 	if (in->flow == INSN_CALL) {
-		uint16_t kept = before & INSN_CALL_KEEPS;
-		return n->dest && o->counted(o->ctx, n->dest, true) ? kept | INSN_BIT(INSN_RAX) : kept;
+		insn_regs kept = before & insn_machine.call_keeps;
+		return n->dest && o->counted(o->ctx, n->dest, true) ? kept | INSN_BIT(insn_machine.result) : kept;
 	}
-	uint16_t after = before & ~in->writes;
+	insn_regs after = before & ~in->writes;
 	if (in->copy_to >= 0 && (before & INSN_BIT(in->copy_from)))
 		after |= INSN_BIT(in->copy_to);
 	if (in->zeroes >= 0)
@@ -96,7 +95,7 @@ static uint16_t from_after(const struct origin *o, const struct flow_node *n, ui
 static bool step_forward(struct origin *o, size_t i)
 {
 	const struct flow_node *n = &o->w->nodes[i];
-	uint16_t after = from_after(o, n, o->from[i]);
+	insn_regs after = from_after(o, n, o->from[i]);
 	const int32_t to[2] = { n->next, n->jump };
 	bool changed = false;
 
@@ -114,7 +113,7 @@ static bool ends_counted(const struct origin *o)
 	bool any = false;
 	for (size_t i = 0; i < o->w->nodes_cnt; i++) {
 		const struct flow_node *n = &o->w->nodes[i];
-		if (n->leave == FLOW_LOST || (n->leave == FLOW_RETURNS && !(o->from[i] & INSN_BIT(INSN_RAX))) ||
+		if (n->leave == FLOW_LOST || (n->leave == FLOW_RETURNS && !(o->from[i] & INSN_BIT(insn_machine.result))) ||
 		    (n->leave == FLOW_JUMPS_ON && !o->counted(o->ctx, n->dest, false)))
 			return false;
 		any |= n->leave != FLOW_STAYS;
@@ -133,7 +132,7 @@ bool values_come_counted(struct flow *w, counted_fn counted, void *ctx)
 	if (!o.from)
 		return false;
 	for (size_t i = 0; i < w->nodes_cnt; i++)
-		o.from[i] = w->nodes[i].root ? 0 : ALL_REGS;
+		o.from[i] = w->nodes[i].root ? 0 : insn_machine.data;
 	for (int round = 0; changed && round < MAX_ROUNDS; round++) {
 		changed = false;
 		for (size_t i = 0; i < w->nodes_cnt; i++)

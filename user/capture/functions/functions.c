@@ -27,7 +27,7 @@ static int32_t place(const struct flow *w)
 			return i;
 		if (plain < 0 && node->in.cost != INSN_REFUSED)
 			plain = i;
-		i = node->in.flow == INSN_NEXT ? node->next : -1;
+		i = node->in.flow == INSN_NEXT && !node->in.reserves ? node->next : -1;
 	}
 	return plain;
 }

@@ -97,7 +97,7 @@ static bool returns_of(const struct site *s, enum probe_returns returns)
 {
 	if (!alloc_returns_block(s->row) || s->row->shape == ALYS_SHAPE_BATCH)
 		return false;
-	return returns == PROBE_RETURNS_PLAIN ? s->return_probe : returns == PROBE_RETURNS_ALL && s->cfa_off == 8;
+	return returns == PROBE_RETURNS_PLAIN ? s->return_probe : returns == PROBE_RETURNS_ALL && s->unchanged;
 }
 
 static int take_place(struct plan *plan, struct probe *p, uint32_t *index, struct err *err)

@@ -31,9 +31,9 @@ struct search {
 
 /* What registers hold, followed through straight-line code. */
 struct regs {
-	uint16_t points; /* the counter's address */
-	uint16_t counts; /* its value */
-	uint16_t plus;   /* its value and one */
+	insn_regs points; /* the counter's address */
+	insn_regs counts; /* its value */
+	insn_regs plus;   /* its value and one */
 };
 
 static bool is_collectors(const char *name)
@@ -76,9 +76,9 @@ static bool points_to_counter(const struct search *s, const struct insn_use *u)
 static bool step(const struct search *s, const struct insn *in, const struct insn_use *u, struct regs *r)
 {
 	struct regs was = *r;
-	uint16_t bit = u->reg >= 0 ? INSN_BIT(u->reg) : 0, kept = (uint16_t)~in->writes;
+	insn_regs bit = u->reg >= 0 ? INSN_BIT(u->reg) : 0, kept = ~in->writes;
 	if (in->flow == INSN_CALL)
-		kept = INSN_CALL_KEEPS;
+		kept = insn_machine.call_keeps;
 	*r = (struct regs){ was.points & kept, was.counts & kept, was.plus & kept };
 	if (in->copy_to >= 0 && was.points & INSN_BIT(in->copy_from))
 		r->points |= INSN_BIT(in->copy_to);
@@ -181,7 +181,7 @@ static bool is_entry(const struct search *s, const struct part *p)
 	only.text_hi = p->hi;
 	struct unwind_table *t = unwind_compile_section(&only, &err);
 	bool is = t && unwind_row_at(t, p->lo, &row) && row.kind == ALYS_ROW_SPEC && !row.rule.base_bp && !row.rule.deref &&
-		  row.rule.off == 8;
+		  row.rule.off == insn_machine.entry_cfa;
 	unwind_free(t);
 	return is;
 }
@@ -247,7 +247,7 @@ static int watch_caller(struct search *s, const struct part *p)
 	int rc = flow_build(&w, &s->funcs, p->lo, p->hi - p->lo);
 	if (rc)
 		return rc;
-	add_site(s, p->lo, 8, ALYS_GC_BEGINS);
+	add_site(s, p->lo, (uint32_t)insn_machine.entry_cfa, ALYS_GC_BEGINS);
 	for (size_t i = 0; i < w.nodes_cnt; i++) {
 		const struct flow_node *n = &w.nodes[i];
 		if (n->leave == FLOW_RETURNS)

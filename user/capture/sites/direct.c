@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "code/wire_register.h"
 
 #define MAX_ROUNDS 64
 #define CALLEE "GC_generic_malloc"
@@ -24,22 +25,22 @@ enum { PLAIN, WHOLE, LATE };
 /* What is known of each node. */
 struct facts {
 	const struct flow *w;
-	uint16_t *size, *kind; /* registers that hold the argument on every path to the node */
+	insn_regs *size, *kind; /* registers that hold the argument on every path to the node */
 	uint8_t *role;
 	uint8_t *seen;
 };
 
-static uint16_t kept(const struct insn *in, uint16_t before, int to, int from)
+static insn_regs kept(const struct insn *in, insn_regs before, int to, int from)
 {
 	if (in->flow == INSN_CALL)
-		return before & INSN_CALL_KEEPS;
-	uint16_t after = before & (uint16_t)~in->writes;
+		return before & insn_machine.call_keeps;
+	insn_regs after = before & ~in->writes;
 	return to >= 0 && before & INSN_BIT(from) ? after | INSN_BIT(to) : after;
 }
 
-static bool narrow(uint16_t *regs, uint16_t by)
+static bool narrow(insn_regs *regs, insn_regs by)
 {
-	uint16_t was = *regs;
+	insn_regs was = *regs;
 	*regs &= by;
 	return *regs != was;
 }
@@ -47,8 +48,8 @@ static bool narrow(uint16_t *regs, uint16_t by)
 static bool step(const struct facts *f, size_t i)
 {
 	const struct flow_node *n = &f->w->nodes[i];
-	uint16_t size = kept(&n->in, f->size[i], n->in.copy_to, n->in.copy_from);
-	uint16_t kind = kept(&n->in, f->kind[i], n->in.low_to, n->in.low_from);
+	insn_regs size = kept(&n->in, f->size[i], n->in.copy_to, n->in.copy_from);
+	insn_regs kind = kept(&n->in, f->kind[i], n->in.low_to, n->in.low_from);
 	const int32_t to[2] = { n->next, n->jump };
 	bool changed = false;
 	for (int k = 0; k < 2; k++) {
@@ -66,8 +67,8 @@ static bool follow_arguments(const struct facts *f, const struct site *s)
 	bool changed = true;
 	for (size_t i = 0; i < f->w->nodes_cnt; i++) {
 		bool entry = i == 0;
-		f->size[i] = entry ? INSN_BIT(plan_arg_reg(s->row->arg[0])) : f->w->nodes[i].root ? 0 : 0xffff;
-		f->kind[i] = entry ? INSN_BIT(plan_arg_reg(s->row->kind_arg)) : f->w->nodes[i].root ? 0 : 0xffff;
+		f->size[i] = entry ? INSN_BIT(plan_arg_reg(s->row->arg[0])) : f->w->nodes[i].root ? 0 : insn_machine.data;
+		f->kind[i] = entry ? INSN_BIT(plan_arg_reg(s->row->kind_arg)) : f->w->nodes[i].root ? 0 : insn_machine.data;
 	}
 	for (int round = 0; changed && round < MAX_ROUNDS; round++) {
 		changed = false;
@@ -124,7 +125,7 @@ static bool is_partition(const struct facts *f)
 static bool is_late_entry(struct plan *p, const struct facts *f, const struct site *s, size_t i)
 {
 	const struct flow_node *n = &f->w->nodes[i];
-	return n->in.flow == INSN_CALL && n->in.cost == INSN_EMULATED && n->to && !strcmp(n->to, CALLEE) && n->cfa &&
+	return n->in.flow == INSN_CALL && n->in.cost == INSN_EMULATED && n->to && !strcmp(n->to, CALLEE) && flow_cfa_known(n) &&
 	       plan_cfa_ok(p, n) && f->size[i] & INSN_BIT(plan_arg_reg(s->row->arg[0])) &&
 	       f->kind[i] & INSN_BIT(plan_arg_reg(s->row->kind_arg));
 }
@@ -193,8 +194,8 @@ static int take(struct plan *p, const struct facts *f, struct site *s, size_t la
 		if (i < 0 || f->role[i] != WHOLE)
 			continue;
 		x->whole_call_of = (uint32_t)(s - p->list->sites) + 1;
-		x->size_reg = plan_wire_reg(f->size[i]);
-		x->kind_reg = plan_wire_reg(f->kind[i]);
+		x->size_reg = wire_reg(f->size[i]);
+		x->kind_reg = wire_reg(f->kind[i]);
 	}
 	return n->dest ? take_exits(p, s, n->dest) : 0;
 }
@@ -204,8 +205,8 @@ int direct_find(struct plan *p, struct site *s)
 	struct body *b = plan_body(p, s->func, s->size);
 	size_t n = b ? b->flow.nodes_cnt : 0, late = 0;
 	struct facts f = { .w = b ? &b->flow : NULL,
-			   .size = calloc(n + 1, 2),
-			   .kind = calloc(n + 1, 2),
+			   .size = calloc(n + 1, sizeof(insn_regs)),
+			   .kind = calloc(n + 1, sizeof(insn_regs)),
 			   .role = calloc(n + 1, 1),
 			   .seen = calloc(n + 1, 1) };
 	bool room = b && f.size && f.kind && f.role && f.seen;

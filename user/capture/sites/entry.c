@@ -18,11 +18,12 @@ struct walk {
 	const struct flow *w;
 	int null_reg; /* the freed argument's register, or INSN_NO_REG */
 	size_t args_cnt;
-	uint16_t args[MAX_ARGS];      /* registers that hold each argument here */
-	uint16_t best_args[MAX_ARGS]; /* and at the best place */
-	int32_t best;                 /* emulated, -1 = none yet */
-	int32_t plain;                /* first one that can be probed at all, arguments untouched */
+	insn_regs args[MAX_ARGS];      /* registers that hold each argument here */
+	insn_regs best_args[MAX_ARGS]; /* and at the best place */
+	int32_t best;                  /* emulated, -1 = none yet */
+	int32_t plain;                 /* first one that can be probed at all, arguments untouched */
 	bool past_null;
+	bool kept, best_kept; /* the return address is where the caller put it, unchanged: here, at the best place */
 	enum entry_stop stop;
 };
 
@@ -39,7 +40,7 @@ static void set_arguments(struct walk *k, const struct allocator *row)
 }
 
 /* The argument position whose register holds it, preferably its own; READABLE = none. */
-static unsigned int position_of(uint16_t regs, unsigned int own)
+static unsigned int position_of(insn_regs regs, unsigned int own)
 {
 	if (regs & INSN_BIT(plan_arg_reg(own)))
 		return own;
@@ -57,8 +58,9 @@ static bool are_readable(const struct walk *k)
 	return all;
 }
 
-static void move_arguments(struct walk *k, const struct insn *in)
+static void follow(struct walk *k, const struct insn *in)
 {
+	k->kept &= !in->signs && !(insn_machine.link >= 0 && in->writes & INSN_BIT(insn_machine.link));
 	for (size_t i = 0; i < k->args_cnt; i++) {
 		bool copied = in->copy_to >= 0 && (k->args[i] & INSN_BIT(in->copy_from));
 		k->args[i] &= ~in->writes;
@@ -67,11 +69,17 @@ static void move_arguments(struct walk *k, const struct insn *in)
 	}
 }
 
+static void note_best(struct walk *k)
+{
+	memcpy(k->best_args, k->args, sizeof(k->args));
+	k->best_kept = k->kept;
+}
+
 /* Where the walk goes after node i; -1 with a reason when it ends. */
 static int32_t step(struct walk *k, int32_t i)
 {
 	const struct flow_node *n = &k->w->nodes[i];
-	bool probable = n->cfa && plan_cfa_ok(k->plan, n);
+	bool probable = flow_cfa_known(n) && plan_cfa_ok(k->plan, n);
 
 	if (i && (n->preds != 1 || n->root)) {
 		k->stop = STOP_JOINED;
@@ -87,20 +95,25 @@ static int32_t step(struct walk *k, int32_t i)
 	}
 	if (k->plain < 0 && n->in.cost != INSN_REFUSED) {
 		k->plain = i;
-		memcpy(k->best_args, k->args, sizeof(k->args));
+		note_best(k);
 	}
 	if (n->in.cost == INSN_EMULATED) {
 		int32_t on = flow_not_null(k->w, i, k->null_reg);
 		k->past_null = k->best >= 0;
 		k->best = i;
-		memcpy(k->best_args, k->args, sizeof(k->args));
+		note_best(k);
 		return on;
 	}
 	if (n->in.flow != INSN_NEXT) {
 		k->stop = STOP_LEFT;
 		return -1;
 	}
-	move_arguments(k, &n->in);
+	/* The exception of a probe behind it would undo it, again and again. */
+	if (n->in.reserves) {
+		k->stop = STOP_RESERVED;
+		return -1;
+	}
+	follow(k, &n->in);
 	return n->next;
 }
 
@@ -117,7 +130,9 @@ static void place_arguments(const struct walk *k, struct site *s)
 
 void entry_choose(struct plan *p, const struct flow *w, struct site *s)
 {
-	struct walk k = { .plan = p, .w = w, .null_reg = INSN_NO_REG, .best = -1, .plain = -1, .stop = STOP_UNDECODED };
+	struct walk k = {
+		.plan = p, .w = w, .null_reg = INSN_NO_REG, .best = -1, .plain = -1, .kept = true, .stop = STOP_UNDECODED
+	};
 	set_arguments(&k, s->row);
 	memcpy(k.best_args, k.args, sizeof(k.args));
 	if (s->row->shape == ALYS_SHAPE_FREE)
@@ -134,6 +149,7 @@ void entry_choose(struct plan *p, const struct flow *w, struct site *s)
 	s->vaddr = w->nodes[at].in.vaddr;
 	s->cfa_off = (uint32_t)w->nodes[at].cfa;
 	s->emulated = k.best >= 0;
+	s->unchanged = k.best_kept && flow_at_entry_sp(&w->nodes[at]);
 	place_arguments(&k, s);
 	s->why = s->emulated ? (struct entry_reason){ .choice = k.past_null ? ENTRY_PAST_NULL : ENTRY_EMULATED }
 			     : (struct entry_reason){ .choice = ENTRY_STEPPED, .stop = k.stop };

@@ -190,7 +190,7 @@ static int place_probes(struct plan *p)
 			s->why = (struct entry_reason){ .choice = ENTRY_NO_CODE };
 		}
 		s->return_probe = s->state == SITE_PROBED && alloc_returns_block(s->row) && !s->row->runs_user_code &&
-				  s->cfa_off == 8 && (s->row->family != ALLOC_LIBC || p->provider);
+				  s->unchanged && !insn_machine.cheap_ret && (s->row->family != ALLOC_LIBC || p->provider);
 	}
 	return 0;
 }

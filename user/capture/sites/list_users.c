@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define CALL_SZ 5 /* call or jmp, with its distance */
+#include "code/direct_calls.h"
 
 struct list_functions {
 	uint64_t at[2]; /* in this file */
@@ -27,23 +27,18 @@ static bool is_own(const struct site_list *l, uint64_t vaddr)
 	return vaddr >= l->text_lo && vaddr < l->text_hi;
 }
 
-/* Tried at each byte: that the four bytes after it are this distance by chance is one case in billions. */
-static bool calls(const uint8_t *code, uint64_t vaddr, const struct list_functions *d)
+static bool is_list_function(const struct list_functions *d, uint64_t vaddr)
 {
-	int32_t far;
-	if (*code != 0xe8 && *code != 0xe9)
-		return false;
-	memcpy(&far, code + 1, sizeof(far));
-	uint64_t to = vaddr + CALL_SZ + (uint64_t)(int64_t)far;
-	return (d->n && to == d->at[0]) || (d->n > 1 && to == d->at[1]);
+	return (d->n && vaddr == d->at[0]) || (d->n > 1 && vaddr == d->at[1]);
 }
 
 static bool segment_calls(const struct elf *e, const struct elf_segment *seg, const struct site_list *l,
 			  const struct list_functions *d)
 {
-	const uint8_t *code = seg->exec ? elf_bytes(e, seg->vaddr, seg->filesz) : NULL;
-	for (uint64_t i = 0; code && i + CALL_SZ <= seg->filesz; i++) {
-		if (calls(code + i, seg->vaddr + i, d) && !is_own(l, seg->vaddr + i))
+	const struct code_range code = { seg->exec ? elf_bytes(e, seg->vaddr, seg->filesz) : NULL, seg->filesz, seg->vaddr };
+	struct direct_call call;
+	for (size_t at = 0; code.bytes && calls_next(&code, &at, &call);) {
+		if (is_list_function(d, call.to) && !is_own(l, call.behind - 1))
 			return true;
 	}
 	return false;

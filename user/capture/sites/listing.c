@@ -63,6 +63,7 @@ static void settle_site(struct site *s)
 	s->exits_cnt = s->exits_cap = s->slow_exits_cnt = s->slow_exits_cap = 0;
 	s->late.exits_cnt = s->late.exits_cap = 0;
 	SETTLE(s->emulated);
+	SETTLE(s->unchanged);
 	SETTLE(s->return_probe);
 	SETTLE(s->at_callee);
 	SETTLE(s->leaf);
@@ -110,6 +111,7 @@ static int take_exit(struct cursor *c, size_t sites, struct site_list *l)
 		return from ? -ENOMEM : -EPROTO;
 	memcpy(x, from, sizeof(*x));
 	SETTLE(x->emulated);
+	SETTLE(x->ret);
 	TERMINATE(x->in);
 	return !exit_reason_ok(&x->why) || x->reg >= REGISTERS || x->size_reg >= REGISTERS || x->kind_reg >= REGISTERS ||
 			       x->whole_call_of > sites

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "code/wire_register.h"
 
 #define DIRECT 256 /* DIRECT_GRANULES: HBLKSIZE / GC_GRANULE_BYTES */
 #define GRANULE 16
@@ -86,39 +87,40 @@ static int32_t refill_call(const struct flow *w)
 /* Where the refill is seen. */
 struct refill {
 	const struct flow_node *exit; /* the first cheap instruction: the list's head is still the result */
-	uint16_t list;                /* registers that hold the list's address there */
+	insn_regs list;               /* registers that hold the list's address there */
 };
 
-static struct refill behind_refill(struct plan *p, const struct flow *w, int32_t call, uint16_t list)
+static struct refill behind_refill(struct plan *p, const struct flow *w, int32_t call, insn_regs list)
 {
 	const struct flow_node *n = &w->nodes[call];
-	list &= INSN_CALL_KEEPS;
+	list &= insn_machine.call_keeps;
 	for (int steps = 0; steps < AFTER_CALL && n->next >= 0 && !n->in.stores; steps++) {
 		n = &w->nodes[n->next];
 		/* Calls without a refill pass here, too. */
 		if (n->preds != 1 || n->root)
 			break;
 		if (n->in.cost == INSN_EMULATED && n->in.flow != INSN_CALL)
-			return (struct refill){ n->cfa && plan_cfa_ok(p, n) ? n : NULL, list };
-		list &= (uint16_t)~n->in.writes;
+			return (struct refill){ flow_cfa_known(n) && plan_cfa_ok(p, n) ? n : NULL, list };
+		list &= ~n->in.writes;
 	}
 	return (struct refill){ 0 };
 }
 
 /*
- * Registers that hold the refill's last argument, &list: rdx, and the one that it was copied from, if unchanged until
+ * Registers that hold the refill's last argument, &list: its own, and the one that it was copied from, if unchanged until
  * the call.
  */
-static uint16_t list_registers(const struct flow *w, int32_t call)
+static insn_regs list_registers(const struct flow *w, int32_t call)
 {
-	uint16_t list = INSN_BIT(INSN_RDX), changed = 0;
+	const int own = plan_arg_reg(2);
+	insn_regs list = INSN_BIT(own), changed = 0;
 	int32_t i = call;
 	for (int steps = 0; steps < BEFORE_CALL && w->nodes[i].preds == 1 && !w->nodes[i].root; steps++) {
 		i = flow_before(w, i);
 		const struct insn *in = &w->nodes[i].in;
-		if (in->copy_to == INSN_RDX)
-			return list | (INSN_BIT(in->copy_from) & (uint16_t)~changed);
-		if (in->writes & INSN_BIT(INSN_RDX))
+		if (in->copy_to == own)
+			return list | (INSN_BIT(in->copy_from) & ~changed);
+		if (in->writes & INSN_BIT(own))
 			break;
 		changed |= in->writes;
 	}
@@ -220,7 +222,7 @@ int lists_refill(struct plan *p, struct site *s)
 	s->vaddr = refill.exit->in.vaddr;
 	s->cfa_off = (uint32_t)refill.exit->cfa;
 	s->emulated = true;
-	s->reg = plan_wire_reg(refill.list);
+	s->reg = wire_reg(refill.list);
 	s->why = (struct entry_reason){ .choice = ENTRY_REFILLED };
 	return rc;
 }

@@ -4,27 +4,23 @@
 
 #include <string.h>
 
-#define CALL 0xe8
-#define CALL_LEN 5
+#include "code/direct_calls.h"
 
 struct calls {
 	uint64_t returns[ALYS_MAX_OWN_FREES];
 	size_t n; /* including those without room in `returns` */
 };
 
-/* Direct calls of `to` between lo and hi: such bytes are hardly ever anything else. */
+/* Direct calls of `to` between lo and hi. */
 static void find_calls(const struct elf *e, uint64_t lo, uint64_t hi, uint64_t to, struct calls *out)
 {
-	const uint8_t *code = hi > lo && hi - lo >= CALL_LEN ? elf_bytes(e, lo, hi - lo) : NULL;
-	const uint8_t *end = code ? code + (hi - lo) - (CALL_LEN - 1) : NULL;
-	for (const uint8_t *at = code; at < end && (at = memchr(at, CALL, (size_t)(end - at))); at++) {
-		int32_t distance;
-		uint64_t behind = lo + (uint64_t)(at - code) + CALL_LEN;
-		memcpy(&distance, at + 1, sizeof(distance));
-		if (behind + (uint64_t)(int64_t)distance != to)
+	const struct code_range code = { hi > lo ? elf_bytes(e, lo, hi - lo) : NULL, hi - lo, lo };
+	struct direct_call call;
+	for (size_t at = 0; code.bytes && calls_next(&code, &at, &call);) {
+		if (call.jumps || call.to != to)
 			continue;
 		if (out->n < ALYS_MAX_OWN_FREES)
-			out->returns[out->n] = behind;
+			out->returns[out->n] = call.behind;
 		out->n++;
 	}
 }

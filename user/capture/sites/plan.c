@@ -38,8 +38,7 @@ void plan_free(struct plan *p)
 
 int plan_arg_reg(unsigned int n)
 {
-	static const uint8_t regs[] = { INSN_RDI, INSN_RSI, INSN_RDX, INSN_RCX, INSN_R8, INSN_R9 };
-	return n < sizeof(regs) ? regs[n] : INSN_NO_REG;
+	return n < INSN_ARGS ? insn_machine.args[n] : INSN_NO_REG;
 }
 
 bool plan_cfa_ok(void *ctx, const struct flow_node *n)
@@ -47,29 +46,4 @@ bool plan_cfa_ok(void *ctx, const struct flow_node *n)
 	const struct plan *p = ctx;
 	uint32_t off;
 	return !p->options->cfa_at || !p->options->cfa_at(p->options->cfa_ctx, n->in.vaddr, &off) || off == (uint32_t)n->cfa;
-}
-
-uint8_t plan_wire_reg(uint16_t regs)
-{
-	/* Preferred ones first: rax, then what a call preserves. */
-	static const uint8_t order[] = { 0, 3, 5, 12, 13, 14, 15, 1, 2, 6, 7, 8, 9, 10, 11 };
-	static const uint8_t wire[] = { [0] = ALYS_REG_RAX,
-					[1] = ALYS_REG_RCX,
-					[2] = ALYS_REG_RDX,
-					[3] = ALYS_REG_RBX,
-					[5] = ALYS_REG_RBP,
-					[6] = ALYS_REG_RSI,
-					[7] = ALYS_REG_RDI,
-					[8] = 7,
-					[9] = 8,
-					[10] = 9,
-					[11] = 10,
-					[12] = 11,
-					[13] = 12,
-					[14] = 13,
-					[15] = 14 };
-	for (size_t i = 0; i < sizeof(order); i++)
-		if (regs & INSN_BIT(order[i]))
-			return wire[order[i]];
-	return ALYS_REG_RAX;
 }

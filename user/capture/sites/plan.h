@@ -32,8 +32,6 @@ struct body *plan_body(struct plan *p, uint64_t vaddr, uint64_t size);
 void plan_free(struct plan *p);
 /* Register (INSN_*) of integer argument n. */
 int plan_arg_reg(unsigned int n);
-/* ALYS_REG_* of the preferred one of these registers (INSN_BIT). */
-uint8_t plan_wire_reg(uint16_t regs);
 /* Does the unwind table agree about n's CFA, or know nothing of it? ctx is the plan. */
 bool plan_cfa_ok(void *ctx, const struct flow_node *n);
 

@@ -36,7 +36,7 @@ static const char *const choices[ENTRY_CHOICES] = {
 static const char *const stops[STOPS] = {
 	[STOP_UNDECODED] = "its code cannot be decoded",           [STOP_JOINED] = "other code joins first",
 	[STOP_FRAME] = "the distance to the frame is not certain", [STOP_ARGUMENT] = "an argument is overwritten first",
-	[STOP_LEFT] = "it has none before it calls or leaves",
+	[STOP_LEFT] = "it has none before it calls or leaves",     [STOP_RESERVED] = "an atomic operation begins first",
 };
 
 static const char *const exits[EXIT_CHOICES] = {

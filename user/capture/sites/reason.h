@@ -42,6 +42,7 @@ enum entry_stop {
 	STOP_FRAME,    /* the distance to the frame is not certain */
 	STOP_ARGUMENT, /* an argument is overwritten */
 	STOP_LEFT,     /* calls or leaves */
+	STOP_RESERVED, /* reserves memory, until an exception */
 	STOPS,
 };
 

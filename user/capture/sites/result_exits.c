@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "code/exits.h"
+#include "code/wire_register.h"
 
 #define MAX_DEPTH 8
 #define MAX_BODIES 256
@@ -59,8 +60,9 @@ static void lose(struct site *s, const struct flow_node *n, enum lost_way way)
 static bool returns_first_argument(const struct plan *p, const struct flow_node *n)
 {
 	static const char *const copy[] = { "memset", "memcpy", "memmove" }, *const clear[] = { "GC_clear_stack" };
-	bool gone = (n->in.flow == INSN_JUMP || n->in.flow == INSN_INDIRECT) && n->cfa == 8 && n->in.cost != INSN_REFUSED &&
-		    (n->leave == FLOW_JUMPS_ON || n->leave == FLOW_LOST) && plan_cfa_ok((void *)p, n);
+	bool gone = (n->in.flow == INSN_JUMP || n->in.flow == INSN_INDIRECT) && flow_at_entry_sp(n) &&
+		    n->in.cost != INSN_REFUSED && (n->leave == FLOW_JUMPS_ON || n->leave == FLOW_LOST) &&
+		    plan_cfa_ok((void *)p, n);
 	return gone && (is_one_of(n->to, copy, 3) ||
 			(p->options->cheap_exits && n->in.cost == INSN_EMULATED && is_one_of(n->to, clear, 1)));
 }
@@ -164,9 +166,9 @@ static int find_overlaps(struct plan *p)
 	return 0;
 }
 
-static struct exit_reason ret_reason(const struct plan *p, const struct body *b)
+static struct exit_reason ret_reason(const struct plan *p, const struct body *b, const struct flow_node *n)
 {
-	if (!p->options->cheap_exits)
+	if (!p->options->cheap_exits || n->in.cost == INSN_EMULATED)
 		return (struct exit_reason){ .choice = EXIT_UNASKED };
 	if (b->flow.unproven)
 		return (struct exit_reason){ .choice = EXIT_UNPROVEN, .doubt = b->flow.unproven };
@@ -185,14 +187,15 @@ static int64_t exit_at(const struct site_list *l, uint64_t vaddr)
 static int add_exit(struct plan *p, struct body *b, const struct flow_node *n)
 {
 	struct site_exit x = { .vaddr = n->in.vaddr, .cfa_off = (uint32_t)n->cfa };
-	if (n->leave == FLOW_RETURNS) {
-		x.why = ret_reason(p, b);
+	x.emulated = n->in.cost == INSN_EMULATED;
+	x.ret = n->leave == FLOW_RETURNS;
+	if (x.ret) {
+		x.reg = wire_reg(INSN_BIT(insn_machine.result));
+		x.why = ret_reason(p, b, n);
 	} else if (returns_first_argument(p, n)) {
-		x.reg = ALYS_REG_RDI;
-		x.emulated = n->in.cost == INSN_EMULATED;
+		x.reg = wire_reg(INSN_BIT(plan_arg_reg(0)));
 	} else {
-		x.reg = plan_wire_reg(n->holds);
-		x.emulated = true;
+		x.reg = wire_reg(n->holds);
 	}
 	if (!elf_offset_of(p->funcs.elf, x.vaddr, &x.offset))
 		return 0;

@@ -8,6 +8,7 @@
 
 #include "allocators/own.h"
 #include "base/text.h"
+#include "code/wire_register.h"
 
 void sites_free(struct site_list *l)
 {
@@ -45,6 +46,7 @@ void sites_use_whole_exits(struct site_list *l)
 		s->vaddr = s->late.vaddr;
 		s->offset = s->late.offset;
 		s->cfa_off = s->late.cfa_off;
+		s->unchanged = false;
 		s->why = (struct entry_reason){ .choice = ENTRY_LATE };
 		memcpy(s->arg, s->row->arg, sizeof(s->arg));
 		s->kind_arg = s->row->kind_arg;
@@ -143,9 +145,6 @@ size_t sites_exits(const struct site *s, bool predict, const uint32_t **out)
 	return predict ? s->slow_exits_cnt : s->exits_cnt;
 }
 
-static const char *const regs[] = { "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "r8",
-				    "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "the list's head" };
-
 static void print_place(const struct site_exit *x, struct buf *out)
 {
 	if (x->in[0])
@@ -157,10 +156,10 @@ static void print_place(const struct site_exit *x, struct buf *out)
 static void print_exit(const struct site_exit *x, struct buf *out)
 {
 	print_place(x, out);
-	buf_addf(out, ": result in %s, CFA sp+%u, %s", regs[x->reg], x->cfa_off,
-		 x->emulated              ? "emulated"
-		 : x->reg == ALYS_REG_RAX ? "single-stepped ret"
-					  : "single-stepped jump");
+	buf_addf(out, ": result in %s, CFA sp+%u, %s", wire_name(x->reg), x->cfa_off,
+		 x->emulated ? "emulated"
+		 : x->ret    ? "single-stepped ret"
+			     : "single-stepped jump");
 	if (x->why.choice)
 		buf_adds(out, ": ");
 	exit_reason_text(&x->why, out);
@@ -177,7 +176,7 @@ static void print_whole_exits(const struct site_list *l, const struct site *s, s
 		buf_addf(out,
 			 ": the whole call, size in %s, kind in %s, result in %s, "
 			 "CFA sp+%u, emulated\n",
-			 regs[x->size_reg], regs[x->kind_reg], regs[x->reg], x->cfa_off);
+			 wire_name(x->size_reg), wire_name(x->kind_reg), wire_name(x->reg), x->cfa_off);
 	}
 }
 
@@ -248,7 +247,7 @@ static void print_site(const struct site_list *l, const struct site *s, struct b
 	if (s->row->shape == ALYS_SHAPE_REFILL) {
 		buf_addf(out, ", seen once a refill\n    at 0x%" PRIx64 ", ", s->vaddr);
 		entry_reason_text(&s->why, out);
-		buf_addf(out, ": CFA sp+%u, the list in %s, emulated\n", s->cfa_off, regs[s->reg]);
+		buf_addf(out, ": CFA sp+%u, the list in %s, emulated\n", s->cfa_off, wire_name(s->reg));
 		return;
 	}
 	buf_addf(out, ", %s\n    entry +%" PRIu64 ": CFA sp+%u, %s: ",

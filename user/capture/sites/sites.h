@@ -42,7 +42,7 @@ struct site_exit {
 	uint64_t vaddr, offset;
 	uint32_t cfa_off;
 	uint8_t reg; /* ALYS_REG_* */
-	bool emulated;
+	bool emulated, ret;
 	struct exit_reason why;
 	/* A site (index + 1) whose whole calls are seen here, 0 = none; registers of size and kind. */
 	uint32_t whole_call_of;
@@ -61,6 +61,7 @@ struct site {
 	uint64_t vaddr, offset;
 	uint32_t cfa_off;
 	bool emulated;
+	bool unchanged;           /* sp and the return address are as the caller left them */
 	uint8_t reg;              /* of a refill: ALYS_REG_* that holds the list's address */
 	uint8_t arg[3], kind_arg; /* as in the row, unless the site follows a move between registers */
 	/* A return probe is safe here, and finds its return address at the entry site's sp. */

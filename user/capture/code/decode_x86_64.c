@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * code/decode: converts Zydis' output to struct insn. The cost of a probe follows the Linux kernel's
+ * code/decode of x86-64: converts Zydis' output to struct insn. The cost of a probe follows the Linux kernel's
  * arch/x86/kernel/uprobes.c (branch_setup_xol_ops, push_setup_xol_ops, is_prefix_bad).
  */
 #include "code/decode.h"
@@ -9,6 +9,17 @@
 #include <string.h>
 
 #include <Zydis/Zydis.h>
+
+/* System V psABI 3.2: rbx, rbp, r12..r15 survive a call. */
+const struct insn_machine insn_machine = {
+	.data = 0xffffu & ~INSN_BIT(INSN_RSP),
+	.call_keeps = 0xf028u,
+	.args = { INSN_RDI, INSN_RSI, INSN_RDX, INSN_RCX, INSN_R8, INSN_R9 },
+	.result = INSN_RAX,
+	.link = INSN_NO_REG,
+	.entry_cfa = 8,
+	.cheap_ret = false,
+};
 
 struct decoded {
 	ZydisDecodedInstruction in;

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * code/decode of aarch64. Where control goes and what a probe costs is read from the encoding (Arm Architecture Reference Manual,
+ * C4.1), because the kernel does so (arch/arm64/kernel/probes/decode-insn.c); which registers an instruction overwrites,
+ * Capstone knows. What it does not know is taken to overwrite all that its fields name, and is not probed.
+ */
+#include "code/decode.h"
+
+#include <string.h>
+
+#include <capstone/capstone.h>
+
+#define LEN 4
+#define FP 29
+#define LINK 30
+#define SP 31 /* or the zero register, by the instruction */
+
+/* AAPCS64 6.1.1: x19 to x29 survive a call. */
+const struct insn_machine insn_machine = {
+	.data = ~INSN_BIT(SP),
+	.call_keeps = 0x3ff80000u,
+	.args = { 0, 1, 2, 3, 4, 5 },
+	.result = 0,
+	.link = LINK,
+	.entry_cfa = 0,
+	.cheap_ret = true,
+};
+
+struct word {
+	uint32_t mask, value;
+};
+
+#define IS(w, m, v) (((w) & (m)) == (v))
+
+static unsigned int bits(uint32_t w, int from, int n)
+{
+	return w >> from & ((1u << n) - 1);
+}
+
+static int64_t signed_bits(uint32_t w, int from, int n)
+{
+	return (int64_t)((uint64_t)bits(w, from, n) << (64 - n)) >> (64 - n);
+}
+
+static bool is_any(uint32_t w, const struct word *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (IS(w, words[i].mask, words[i].value))
+			return true;
+	return false;
+}
+
+static bool is_branch_class(uint32_t w)
+{
+	return IS(w, 0x1c000000, 0x14000000);
+}
+
+static bool is_load_store(uint32_t w)
+{
+	return IS(w, 0x0a000000, 0x08000000);
+}
+
+static bool is_test_branch(uint32_t w)
+{
+	return IS(w, 0x7e000000, 0x34000000) || IS(w, 0x7e000000, 0x36000000);
+}
+
+/*
+ * Emulated, by all kernels: b, bl, b.cond, cbz and its like, tbz and its like, br, blr, ret, adr, adrp. Newer ones emulate nop, too. ldr
+ * of a literal was emulated until 6.12, wrongly. What would see that it is elsewhere, or raises an exception, is refused: loads of literals, exclusive
+ * loads and stores, memory copies (cpy, set), system registers that are written, hints that are none of those below, branches that
+ * authenticate.
+ */
+static enum insn_cost probe_cost(uint32_t w)
+{
+	static const struct word emulated[] = {
+		{ 0x7c000000, 0x14000000 }, { 0xff000010, 0x54000000 }, { 0x7e000000, 0x34000000 }, { 0x7e000000, 0x36000000 },
+		{ 0xfffffc1f, 0xd61f0000 }, { 0xfffffc1f, 0xd63f0000 }, { 0xfffffc1f, 0xd65f0000 }, { 0x1f000000, 0x10000000 },
+	};
+	/* nop, xpaclri, pacia1716, pacib1716, paciaz, paciasp, pacibz, pacibsp, bti. */
+	static const struct word hints[] = {
+		{ 0xffffffff, 0xd503201f }, { 0xffffffff, 0xd50320ff }, { 0xffffffbf, 0xd503211f },
+		{ 0xffffff9f, 0xd503231f }, { 0xffffff3f, 0xd503241f },
+	};
+	static const struct word barriers[] = { { 0xfffff000, 0xd5033000 }, { 0xfff00000, 0xd5300000 } }; /* and mrs */
+	static const struct word refused[] = { { 0x3b000000, 0x18000000 },
+					       { 0x3f000000, 0x08000000 },
+					       { 0x3b200c00, 0x19000400 } };
+	if (is_any(w, emulated, sizeof(emulated) / sizeof(*emulated)))
+		return INSN_EMULATED;
+	if (is_branch_class(w))
+		return is_any(w, hints, sizeof(hints) / sizeof(*hints)) ||
+				       is_any(w, barriers, sizeof(barriers) / sizeof(*barriers))
+			       ? INSN_STEPPED
+			       : INSN_REFUSED;
+	return is_any(w, refused, sizeof(refused) / sizeof(*refused)) ? INSN_REFUSED : INSN_STEPPED;
+}
+
+/* br, blr, ret, and those that authenticate the address first. */
+static enum insn_flow register_branch(uint32_t w)
+{
+	switch (bits(w, 21, 3)) {
+	case 0: return INSN_INDIRECT;
+	case 1: return INSN_CALL;
+	/* A return that cannot be probed is a way out that is not followed. */
+	case 2: return probe_cost(w) == INSN_REFUSED ? INSN_INDIRECT : INSN_RETURN;
+	default: return INSN_STOP;
+	}
+}
+
+static void set_flow(uint32_t w, struct insn *out)
+{
+	if (IS(w, 0x7c000000, 0x14000000)) {
+		out->flow = w >> 31 ? INSN_CALL : INSN_JUMP;
+		out->target = out->vaddr + (uint64_t)(signed_bits(w, 0, 26) * LEN);
+	} else if (IS(w, 0xff000000, 0x54000000)) {
+		bool always = bits(w, 0, 4) >= 14;
+		out->flow = always ? INSN_JUMP : INSN_BRANCH;
+		out->target = out->vaddr + (uint64_t)(signed_bits(w, 5, 19) * LEN);
+		if (bits(w, 0, 4) < 2)
+			out->when = bits(w, 0, 1) ? INSN_IF_NONZERO : INSN_IF_ZERO;
+	} else if (is_test_branch(w)) {
+		bool one_bit = bits(w, 25, 1);
+		out->flow = INSN_BRANCH;
+		out->target = out->vaddr + (uint64_t)(signed_bits(w, 5, one_bit ? 14 : 19) * LEN);
+		if (!one_bit && w >> 31) {
+			out->when = bits(w, 24, 1) ? INSN_IF_NONZERO : INSN_IF_ZERO;
+			out->tests = (int8_t)bits(w, 0, 5);
+		}
+	} else if (IS(w, 0xfe000000, 0xd6000000)) {
+		out->flow = register_branch(w);
+	} else if (IS(w, 0xffff0000, 0) || (IS(w, 0xff000000, 0xd4000000) && !IS(w, 0xffe0001f, 0xd4000001))) {
+		/* udf, brk, hlt and what belongs to debuggers, but not svc. */
+		out->flow = INSN_STOP;
+	}
+}
+
+/* Register rd = rn + delta: add and sub of a constant, by which sp is copied, too. */
+static bool is_sum(uint32_t w, int32_t *delta)
+{
+	if (!IS(w, 0xbf800000, 0x91000000))
+		return false;
+	int32_t by = (int32_t)bits(w, 10, 12) << (bits(w, 22, 1) ? 12 : 0);
+	*delta = bits(w, 30, 1) ? -by : by;
+	return true;
+}
+
+/* A load or store that moves its base register: by how much. */
+static bool moves_base(uint32_t w, int32_t *delta)
+{
+	if (IS(w, 0x3a800000, 0x28800000)) {
+		unsigned int opc = bits(w, 30, 2), scale = bits(w, 26, 1) ? 2 + opc : opc == 2 ? 3 : 2;
+		*delta = (int32_t)signed_bits(w, 15, 7) * (1 << scale);
+		return true;
+	}
+	*delta = (int32_t)signed_bits(w, 12, 9);
+	return IS(w, 0x3b200400, 0x38000400);
+}
+
+static void set_stack(uint32_t w, struct insn *out)
+{
+	int32_t delta;
+	unsigned int rn = bits(w, 5, 5);
+	if (out->writes & INSN_BIT(SP)) {
+		out->stack = INSN_SP_LOST;
+		if (is_sum(w, &delta) && (rn == SP || rn == FP))
+			out->stack = rn == SP ? INSN_SP_ADD : INSN_SP_FROM_BP;
+		else if (rn == SP && moves_base(w, &delta))
+			out->stack = INSN_SP_ADD;
+		out->sp_delta = out->stack == INSN_SP_LOST ? 0 : delta;
+	}
+	if (out->writes & INSN_BIT(FP)) {
+		bool from_sp = is_sum(w, &delta) && rn == SP;
+		out->frame = from_sp ? INSN_BP_FROM_SP : INSN_BP_LOST;
+		out->bp_delta = from_sp ? delta : 0;
+	}
+}
+
+static void set_values(uint32_t w, struct insn *out)
+{
+	bool moves = IS(w, 0x7fe0ffe0, 0x2a0003e0), wide = w >> 31;
+	int8_t rd = (int8_t)bits(w, 0, 5), rm = (int8_t)bits(w, 16, 5);
+	if (moves && rd != SP && rm != SP) {
+		out->low_to = rd;
+		out->low_from = rm;
+		out->copy_to = wide ? rd : INSN_NO_REG;
+		out->copy_from = wide ? rm : INSN_NO_REG;
+	}
+	if (rd != SP && ((moves && rm == SP) || IS(w, 0x7fffffe0, 0x52800000)))
+		out->zeroes = rd;
+	if (IS(w, 0xfffffc1f, 0xf100001f))
+		out->tests = (int8_t)bits(w, 5, 5);
+}
+
+static int reg_of(unsigned int reg)
+{
+	if (reg >= ARM64_REG_X0 && reg <= ARM64_REG_X28)
+		return (int)(reg - ARM64_REG_X0);
+	if (reg >= ARM64_REG_W0 && reg <= ARM64_REG_W30)
+		return (int)(reg - ARM64_REG_W0);
+	switch (reg) {
+	case ARM64_REG_X29: return FP;
+	case ARM64_REG_X30: return LINK;
+	case ARM64_REG_SP:
+	case ARM64_REG_WSP: return SP;
+	default: return INSN_NO_REG;
+	}
+}
+
+/* All registers that its fields name: an instruction overwrites no others. 31 is sp as a destination and as a base. */
+static insn_regs named(uint32_t w)
+{
+	insn_regs all = INSN_BIT(bits(w, 0, 5)) | INSN_BIT(bits(w, 5, 5)) | INSN_BIT(bits(w, 10, 5)) | INSN_BIT(bits(w, 16, 5));
+	bool moves_sp = bits(w, 0, 5) == SP || (is_load_store(w) && bits(w, 5, 5) == SP);
+	return moves_sp ? all : all & insn_machine.data;
+}
+
+/* Those of which Capstone says that they write what they compare. */
+static bool only_compares(uint32_t w)
+{
+	static const struct word words[] = {
+		{ 0x7f00001f, 0x7100001f }, { 0x7f00001f, 0x3100001f }, /* cmp, cmn of a constant */
+		{ 0x7f00001f, 0x6b00001f }, { 0x7f00001f, 0x2b00001f }, /* of a register */
+		{ 0x7f80001f, 0x7200001f }, { 0x7f00001f, 0x6a00001f }, /* tst */
+		{ 0x3fe00000, 0x3a400000 },                             /* ccmp, ccmn */
+	};
+	return is_any(w, words, sizeof(words) / sizeof(*words));
+}
+
+static bool writes_of(const uint8_t *bytes, insn_regs *out)
+{
+	csh handle;
+	cs_insn *in = NULL;
+	cs_regs reads, writes;
+	uint8_t reads_cnt, writes_cnt = 0;
+	bool known = false;
+	if (cs_open(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, &handle))
+		return false;
+	cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
+	if (cs_disasm(handle, bytes, LEN, 0, 1, &in) == 1) {
+		known = !cs_regs_access(handle, in, reads, &reads_cnt, writes, &writes_cnt);
+		cs_free(in, 1);
+	}
+	cs_close(&handle);
+	for (uint8_t i = 0; known && i < writes_cnt; i++) {
+		int reg = reg_of(writes[i]);
+		*out |= reg < 0 ? 0 : INSN_BIT(reg);
+	}
+	return known;
+}
+
+/* Stores of all classes and atomic operations, but those to the stack. */
+static bool stores(uint32_t w)
+{
+	bool pair = IS(w, 0x3a000000, 0x28000000), atomic = IS(w, 0x3b200c00, 0x38200000),
+	     exclusive = IS(w, 0x3f000000, 0x08000000);
+	bool loads = pair || exclusive ? bits(w, 22, 1) : bits(w, 22, 2) || IS(w, 0x3b000000, 0x18000000);
+	/* 128 bits of a vector are stored with the code of a signed load. */
+	bool vector = bits(w, 26, 1) && !bits(w, 30, 2) && bits(w, 22, 2) == 2;
+	return is_load_store(w) && (!loads || atomic || vector) && bits(w, 5, 5) != SP;
+}
+
+static bool is_hint(uint32_t w, unsigned int lo, unsigned int hi)
+{
+	return IS(w, 0xfffff01f, 0xd503201f) && bits(w, 5, 7) >= lo && bits(w, 5, 7) <= hi;
+}
+
+bool insn_decode(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn *out)
+{
+	uint32_t w;
+	if (n < LEN || vaddr % LEN)
+		return false;
+	memcpy(&w, bytes, LEN);
+	*out = (struct insn){
+		.vaddr = vaddr,
+		.len = LEN,
+		.cost = probe_cost(w),
+		.copy_to = INSN_NO_REG,
+		.copy_from = INSN_NO_REG,
+		.low_to = INSN_NO_REG,
+		.low_from = INSN_NO_REG,
+		.zeroes = INSN_NO_REG,
+		.tests = INSN_NO_REG,
+	};
+	set_flow(w, out);
+	set_values(w, out);
+	if (!is_branch_class(w) && !only_compares(w) && !writes_of(bytes, &out->writes)) {
+		out->writes = named(w);
+		out->cost = INSN_REFUSED;
+	}
+	if (out->flow == INSN_CALL)
+		out->writes |= INSN_BIT(LINK);
+	if (IS(w, 0xfff00000, 0xd5300000) && bits(w, 0, 5) != SP) /* mrs */
+		out->writes |= INSN_BIT(bits(w, 0, 5));
+	if (IS(w, 0xffe0001f, 0xd4000001)) /* svc: the result of the system call */
+		out->writes |= INSN_BIT(0);
+	set_stack(w, out);
+	out->stores = stores(w);
+	out->padding = is_hint(w, 0, 0) || IS(w, 0xffff0000, 0);
+	out->signs = is_hint(w, 24, 31);
+	out->reserves = IS(w, 0x3f400000, 0x08400000) && !bits(w, 23, 1);
+	return true;
+}
+
+/* Layouts that x86-64's code tells are not looked for in the code of this machine. */
+void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_constants *out)
+{
+	(void)bytes, (void)n, (void)vaddr;
+	*out = (struct insn_constants){ 0 };
+}
+
+void insn_use_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_use *out)
+{
+	(void)bytes, (void)n, (void)vaddr;
+	*out = (struct insn_use){ .reg = INSN_NO_REG, .from = INSN_NO_REG, .base = INSN_NO_REG };
+}
+
+void insn_load_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_load *out)
+{
+	(void)bytes, (void)n, (void)vaddr;
+	*out = (struct insn_load){ .base = INSN_NO_REG };
+}
+
+void insn_fetch_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_fetch *out)
+{
+	(void)bytes, (void)n, (void)vaddr;
+	*out = (struct insn_fetch){ .reg = INSN_NO_REG, .base = INSN_NO_REG, .index = INSN_NO_REG };
+}
+
+void insn_move_of(const uint8_t *bytes, size_t n, struct insn_move *out)
+{
+	(void)bytes, (void)n;
+	*out = (struct insn_move){ .to = INSN_NO_REG, .from = INSN_NO_REG, .base = INSN_NO_REG };
+}
+
+void insn_pair_of(const uint8_t *bytes, size_t n, struct insn_pair *out)
+{
+	(void)bytes, (void)n;
+	*out = (struct insn_pair){ .to = INSN_NO_REG, .from = INSN_NO_REG, .base = INSN_NO_REG };
+}
