@@ -39,7 +39,7 @@ may_recording  := event catalog allocators
 may_counting   := base event catalog functions probe target examine recording wire
 may_attach     := base catalog unwind sites notes probe intake target examine calibrate recording counting allocators
 may_window     := base
-may_resident   := base event wire
+may_resident   := base access event wire
 may_recorder   := base access event catalog unwind probe intake target launch window resident liveness model recording counting attach
 may_boehm      := base access elf
 may_marking    := base boehm
@@ -67,7 +67,7 @@ may_http       := base catalog
 may_push       := base access catalog http
 may_verbs      := base machine access allocators catalog probe target examine calibrate launch recording counting recorder heapreader heapview mallocview naming trace format sink report replay
 may_top        := base
-may_cli        := base event access catalog helper functions heapview mallocview sink report monitor daemon verbs allocators
+may_cli        := base event access catalog recording helper functions heapview mallocview sink report monitor daemon verbs allocators
 may_main       := base cli
 
 folder_of = $(firstword $(foreach p,$(PARTS),$(if $(filter $(1),$($(p))),user/$(p)/$(1))))

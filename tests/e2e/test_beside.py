@@ -7,7 +7,10 @@ import re
 
 import pytest
 
+from browser_driver import need
 from conftest import alys, assert_law, convert
+from served import functions, metrics, served  # noqa: F401 (a fixture)
+from web_driver import get, wait_for
 
 pytestmark = pytest.mark.bpf
 
@@ -103,3 +106,48 @@ def test_a_forked_child_has_a_heap_of_each(started, tmp_path):
 def test_beside_what(tmp_path):
     done = alys("record", "--beside", "-p", 1, "-o", tmp_path / "t.alys")
     assert done.returncode == 2 and "--beside is for --rss and --maps" in done.stderr
+
+
+PROFILES = {"allocations": "inuse_space", "rss": "rss_space", "maps": "map_space"}
+
+
+def left_by(url, subject):
+    """Bytes of take_blocks itself: without the page that malloc wrote to."""
+    return functions(f"{url}&subject={subject}", PROFILES[subject]).get("take_blocks", 0)
+
+
+def test_the_daemon_has_all_three(started, served, tmp_path):
+    need("go")
+    program = started.program("c_beside").wait_ready()
+    config = tmp_path / "config"
+    config.write_text(f"rss\nmaps\nbeside\npid {program.pid}\nprofile-dir {tmp_path / 'profiles'}\n")
+    (tmp_path / "profiles").mkdir(mode=0o777)
+    (tmp_path / "profiles").chmod(0o777)
+    server = served("--config", config)
+    program.go()
+    truth = {}
+    while (line := program.line().split()) != ["done"]:
+        truth[line[0]] = int(line[2])
+    wanted = {"allocations": truth["allocations"] * BLOCK, "rss": truth["rss"] * 3 // 4 * PAGE}
+    heap = f"{server.url}/debug/pprof/heap?pid={program.pid}"
+    for subject, size in wanted.items():
+        wait_for(lambda: abs(left_by(heap, subject) - size) < size / 1000)
+        wait_for(lambda: abs(left_by(f"{server.url}/debug/pprof/heap?", subject) - size) < size / 1000)
+    wait_for(lambda: functions(f"{heap}&subject=maps", "map_space"))
+    assert server.status()["recorded"] == "allocations, resident pages, mappings"
+    assert len(server.status()["table"]) == 1
+    found = metrics(server)
+    assert found['alys_hits_total{kind="hits-page"}'] >= 400, [name for name in found if 'page' in name]
+    server.ctl("rotate")
+    wait_for(lambda: {p.name.split(".")[0].rsplit("-", 1)[1] for p in (tmp_path / "profiles").glob("c_beside-*")} >= {"rss", "maps"})
+    assert get(f"{server.url}/debug/pprof/heap?subject=disk").status == 400
+    program.finish()
+
+
+def test_the_daemon_refuses_what_it_does_not_record(started, served):
+    program = started.program("c_beside").wait_ready()
+    server = served("-p", program.pid, "--rss")
+    answer = get(f"{server.url}/debug/pprof/heap?pid={program.pid}&subject=maps")
+    assert answer.status == 404 and "mappings are not recorded" in answer.text
+    assert server.status()["recorded"] == "resident pages"
+    program.finish()

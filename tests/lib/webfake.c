@@ -291,12 +291,13 @@ static int profile(void *ctx, const struct http_profile_request *r, struct buf *
 	return HTTP_LATER;
 }
 
-static int mark(void *ctx, uint32_t pid, struct http_mark **out, struct err *err)
+static int mark(void *ctx, uint32_t pid, uint32_t shown, struct http_mark **out, struct err *err)
 {
 	struct fake *f = ctx;
 	if (!is_known(f, pid))
 		return err_set(err, ENOENT, "process %u is not traced", pid);
 	*out = calloc(1, sizeof(**out));
+	(void)shown;
 	(*out)->at = heap_snapshot(f->heap);
 	(*out)->time_ns = clock_ns(CLOCK_MONOTONIC);
 	f->marks++;

@@ -403,6 +403,29 @@ static int is_refused_other_tables(const struct broker *b)
 							    : 0;
 }
 
+static bool about_pages;
+
+static int is_told_of_pages(const struct broker *b)
+{
+	uint8_t there[2] = { 7, 7 };
+	const uint64_t at[2] = { (uintptr_t)there, 0x1000 };
+	(void)b;
+	return rights_present(broker_pid(), at, 2, there)         ? 1
+	       : there[0] != 1 || there[1] != 0                   ? 2
+	       : rights_tracepoint("sys_enter", -1) == -EACCES    ? 3
+	       : rights_tracepoint("sched_switch", -1) != -EACCES ? 4
+	       : fact(FACT_PAGEMAP) >= 0                          ? 5
+								  : 0;
+}
+
+static int is_not_told_of_pages(const struct broker *b)
+{
+	uint8_t there;
+	const uint64_t at = (uintptr_t)&there;
+	(void)b;
+	return rights_present(broker_pid(), &at, 1, &there) != -EPROTO ? 1 : 0;
+}
+
 static int is_told_why(const struct broker *b)
 {
 	struct {
@@ -516,7 +539,7 @@ static void remove_place(void)
 /* Broker and collector, in processes of their own. */
 static int live(int (*does)(const struct broker *b))
 {
-	struct broker b = { .writable = -1 };
+	struct broker b = { .writable = -1, .pages = about_pages };
 	struct err err;
 	sigset_t none;
 	sigemptyset(&none);
@@ -567,6 +590,15 @@ TEST(test_nonsense, survives_nonsense)
 TEST(test_probes, is_refused_probes)
 TEST(test_tables, is_refused_other_tables)
 TEST(test_sentences, is_told_why)
+
+static void test_pages(void **state)
+{
+	(void)state;
+	expect_fine(is_not_told_of_pages);
+	about_pages = true;
+	expect_fine(is_told_of_pages);
+	about_pages = false;
+}
 
 static void test_names(void **state)
 {
@@ -638,7 +670,8 @@ int main(void)
 		cmocka_unit_test(test_memory), cmocka_unit_test(test_new_memory),  cmocka_unit_test(test_other_memory),
 		cmocka_unit_test(test_names),  cmocka_unit_test(test_pipes),       cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_probes), cmocka_unit_test(test_tables),      cmocka_unit_test(test_sentences),
-		cmocka_unit_test(test_ends),   cmocka_unit_test(test_no_rights),   cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_ends),   cmocka_unit_test(test_pages),       cmocka_unit_test(test_no_rights),
+		cmocka_unit_test(test_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,9 @@ int libbpf_num_possible_cpus(void)
 
 static void as_large_as_of_use(void **state)
 {
-	struct probe_config any = { .interval = 512 << 10, .ring_sz = 8 << 20 }, fine = { .interval = 16, .ring_sz = 8 << 20 };
+	const uint32_t calls = 1u << ALYS_SUBJECT_ALLOCATIONS;
+	struct probe_config any = { .interval = 512 << 10, .ring_sz = 8 << 20, .subjects = calls },
+			    fine = { .interval = 16, .ring_sz = 8 << 20, .subjects = calls };
 	(void)state;
 	assert_int_equal(sizes_of(&any).sampled, 1 << 18);
 	assert_int_equal(sizes_of(&fine).sampled, 1 << 20);
@@ -38,6 +40,7 @@ static void within_their_shares(void **state)
 	for (uint64_t memory = 32ull << 20; memory <= 4ull << 30; memory *= 2) {
 		for (uint64_t interval = 16; interval < 1 << 20; interval *= 64) {
 			struct probe_config c = { .interval = interval,
+						  .subjects = 1u << ALYS_SUBJECT_ALLOCATIONS,
 						  .memory = memory,
 						  .ring_sz = probe_ring_share(memory, 64 << 20) };
 			assert_true(probe_sized(&c) < memory / 2);

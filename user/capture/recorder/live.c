@@ -608,6 +608,7 @@ void live_forget_processes(struct live *l)
 		if (target_find(l->h.targets, p->tgid).n != p->id.n)
 			continue;
 		gcwatch_gone(&l->gc, p->id, p->tgid);
+		live_memory_ends(l, p->id);
 		target_gone(l->h.targets, p->tgid);
 		tables_drop_mappings(probe_tables(l->h.probe), p->tgid);
 		probe_remove_target(l->h.probe, p->tgid);

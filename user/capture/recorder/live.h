@@ -127,8 +127,8 @@ int live_ring_fd(const struct live *l);
 void live_drain(struct live *l);
 /* With --maps, when calls are recorded: what the processes have mapped already. */
 void live_begin_mappings(struct live *l);
-/* At the end, with --rss or --maps: what is there now; pages and mappings that are not there any more are gone. */
-void live_settle(struct live *l);
+/* With --rss or --maps, at the end and now and then: what is there now; pages and mappings that are not there any more are gone. */
+void live_settle(struct live *l, uint64_t now_ns);
 
 /* For endless recordings (live_endless.c). */
 

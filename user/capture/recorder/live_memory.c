@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/live: pages and mappings, where the recording is about these. See live.h. */
-#include <unistd.h>
-
 #include "recorder/live.h"
 #include "resident/resident_memory.h"
 
@@ -49,26 +47,26 @@ void live_begin_mappings(struct live *l)
 	}
 }
 
-static void settle_resident(struct live *l, const struct proc *p)
+static void settle_resident(struct live *l, const struct proc *p, uint64_t now_ns)
 {
-	int fd = memory_pages(p->tgid);
-	if (fd < 0)
-		return;
-	l->resident_end += memory_resident(p->tgid);
-	resident_sweep(&l->resident, heap_of(l, SUBJECT_PAGES, p->id), l->stopped_ns, memory_has_page, &fd);
-	close(fd);
+	uint32_t tgid = p->tgid;
+	l->resident_end += memory_resident(tgid);
+	if (resident_sweep(&l->resident, heap_of(l, SUBJECT_PAGES, p->id), now_ns, memory_pages, &tgid))
+		l->abandoned = true;
 }
 
-void live_settle(struct live *l)
+void live_settle(struct live *l, uint64_t now_ns)
 {
 	const struct proc *p;
+	l->resident_end = 0;
+	mappings_begin_settling(&l->mappings);
 	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
 		if (target_find(l->h.targets, p->tgid).n != p->id.n || !target_alive(l->h.targets, p->id))
 			continue;
 		const struct proc_id maps = heap_of(l, SUBJECT_MAPPINGS, p->id);
 		if (record_has(l->h.o, SUBJECT_PAGES))
-			settle_resident(l, p);
-		if (record_has(l->h.o, SUBJECT_MAPPINGS) && mappings_settle(&l->mappings, maps, p->tgid, l->stopped_ns))
+			settle_resident(l, p, now_ns);
+		if (record_has(l->h.o, SUBJECT_MAPPINGS) && mappings_settle(&l->mappings, maps, p->tgid, now_ns))
 			l->abandoned = true;
 	}
 }

@@ -190,7 +190,8 @@ static void metadata_windows_end(struct live *l)
 /* "resident": bytes when it began, bytes at its end. */
 static void metadata_resident(struct live *l)
 {
-	meta(l, "resident", "%" PRIu64 " %" PRIu64, l->resident_start, l->resident_end);
+	if (l->resident_start)
+		meta(l, "resident", "%" PRIu64 " %" PRIu64, l->resident_start, l->resident_end);
 	if (l->resident.swept)
 		meta(l, "resident_swept", "%" PRIu64, l->resident.swept);
 }
@@ -204,12 +205,17 @@ static void metadata_mappings(struct live *l)
 		meta(l, "mapped_swept", "%" PRIu64, m->swept);
 }
 
-void metadata_end(struct live *l)
+void metadata_memory(struct live *l)
 {
 	if (record_has(l->h.o, SUBJECT_PAGES))
 		metadata_resident(l);
 	if (record_has(l->h.o, SUBJECT_MAPPINGS))
 		metadata_mappings(l);
+}
+
+void metadata_end(struct live *l)
+{
+	metadata_memory(l);
 	metadata_windows_end(l);
 	meta(l, "end_mono_ns", "%" PRIu64, l->stopped_ns);
 	metadata_liveness(l);

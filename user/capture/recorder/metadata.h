@@ -16,6 +16,8 @@ void metadata_rate(struct live *l);
 void metadata_sampling(struct live *l);
 /* What is unknown about collected heaps; also during the recording. */
 void metadata_liveness(struct live *l);
+/* What was resident, and mapped, when that was settled last. */
+void metadata_memory(struct live *l);
 void metadata_end(struct live *l);
 
 #endif

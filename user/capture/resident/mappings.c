@@ -221,6 +221,11 @@ static int settle(void *ctx, uint64_t start, uint64_t end)
 	return rc;
 }
 
+void mappings_begin_settling(struct mappings *m)
+{
+	m->total = m->older = m->unheard = 0;
+}
+
 int mappings_settle(struct mappings *m, struct proc_id proc, uint32_t tgid, uint64_t now_ns)
 {
 	struct settling s = { .m = m, .why = { .proc = proc, .time_ns = now_ns } };

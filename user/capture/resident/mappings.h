@@ -16,7 +16,7 @@ struct mappings {
 	void *ctx;
 	void (*event)(void *ctx, const struct event *e);
 	void *tree;       /* disjoint ranges, by process and address (tsearch) */
-	uint64_t total;   /* at the end: bytes that the processes have mapped which still run */
+	uint64_t total;   /* when settled: bytes that the processes have mapped which still run */
 	uint64_t older;   /* of these, what was there before, or when a program started */
 	uint64_t unheard; /* of these, what no recorded call mapped: a stack that grew, shmat */
 	uint64_t swept;   /* bytes that had gone unheard */
@@ -32,7 +32,8 @@ int mappings_gone(struct mappings *m, const struct resident_range *why);
 int mappings_moved(struct mappings *m, const struct resident_range *from, uint64_t to);
 /* A child has the same, and its heap a copy. */
 int mappings_fork(struct mappings *m, struct proc_id parent, struct proc_id child);
-/* Compares with what the kernel says at the end of the recording. */
+/* Compares with what the kernel says at the end of the recording, and now and then before; sums are since _begin_settling. */
+void mappings_begin_settling(struct mappings *m);
 int mappings_settle(struct mappings *m, struct proc_id proc, uint32_t tgid, uint64_t now_ns);
 /* The process has ended or become another program: its heap ends as a whole. */
 void mappings_forget(struct mappings *m, struct proc_id proc);

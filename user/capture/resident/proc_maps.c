@@ -6,17 +6,22 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "access/rights.h"
 
 #define USER_END (1ull << 47)
 
 int proc_maps_each(uint32_t tgid, void *ctx, int (*each)(void *ctx, uint64_t start, uint64_t end))
 {
-	char path[64], part[256];
+	char part[256];
 	uint64_t start, end;
 	bool begins = true; /* of a line: paths may be longer than `part` */
 	int rc = 0;
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", tgid);
-	FILE *f = fopen(path, "re");
+	int fd = rights_maps(tgid);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	if (fd >= 0 && !f)
+		close(fd);
 	while (f && !rc && fgets(part, sizeof(part), f)) {
 		if (begins && sscanf(part, "%" SCNx64 "-%" SCNx64, &start, &end) == 2 && end < USER_END)
 			rc = each(ctx, start, end);

@@ -202,17 +202,34 @@ void resident_forget(struct resident *r, struct proc_id proc)
 	}
 }
 
-void resident_sweep(struct resident *r, struct proc_id proc, uint64_t now_ns, bool (*is_there)(void *ctx, uint64_t addr),
-		    void *ctx)
+#define ASKED_MAX 512 /* pages at once */
+
+static void drop_gone(struct resident *r, const struct resident_range *why, const uint64_t *at, size_t n,
+		      int (*are_there)(void *ctx, const uint64_t *at, size_t n, uint8_t *out), void *ctx)
 {
-	const struct resident_range why = { .time_ns = now_ns };
-	for (size_t i = r->pages_cnt; i-- > 0;) {
-		if (r->pages[i].proc.n != proc.n || is_there(ctx, r->pages[i].addr))
+	uint8_t there[ASKED_MAX];
+	if (are_there(ctx, at, n, there))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t *place = there[i] ? NULL : find(r, why->proc, at[i]);
+		if (!place)
 			continue;
-		emit_gone(r, &r->pages[i], &why);
-		drop(r, i);
+		emit_gone(r, &r->pages[*place], why);
+		drop(r, *place);
 		r->swept++;
 	}
+}
+
+int resident_sweep(struct resident *r, struct proc_id proc, uint64_t now_ns,
+		   int (*are_there)(void *ctx, const uint64_t *at, size_t n, uint8_t *out), void *ctx)
+{
+	const struct resident_range why = { .proc = proc, .time_ns = now_ns };
+	struct hits all = { 0 };
+	int rc = take_all(r, proc, &all);
+	for (size_t i = 0; i < all.at_cnt && !rc; i += ASKED_MAX)
+		drop_gone(r, &why, all.at + i, all.at_cnt - i < ASKED_MAX ? all.at_cnt - i : ASKED_MAX, are_there, ctx);
+	free(all.at);
+	return rc;
 }
 
 void resident_free(struct resident *r)

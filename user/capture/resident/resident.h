@@ -41,9 +41,9 @@ int resident_gone(struct resident *r, const struct resident_range *gone);
 int resident_moved(struct resident *r, const struct resident_range *from, uint64_t to);
 /* The process has ended or become another program: its heap ends as a whole. */
 void resident_forget(struct resident *r, struct proc_id proc);
-/* Frees what is_there denies. */
-void resident_sweep(struct resident *r, struct proc_id proc, uint64_t now_ns, bool (*is_there)(void *ctx, uint64_t addr),
-		    void *ctx);
+/* Frees what are_there denies: a byte for each page, 0 = gone. It returns not 0 if nothing is known of them. */
+int resident_sweep(struct resident *r, struct proc_id proc, uint64_t now_ns,
+		   int (*are_there)(void *ctx, const uint64_t *at, size_t n, uint8_t *out), void *ctx);
 void resident_free(struct resident *r);
 
 #endif

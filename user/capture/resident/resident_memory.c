@@ -2,16 +2,11 @@
 /* resident/resident_memory: see resident_memory.h. */
 #include "resident/resident_memory.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
+#include "access/rights.h"
 #include "alys.h"
-
-#define PAGE_SHIFT 12
-#define PRESENT (1ull << 63) /* Documentation/admin-guide/mm/pagemap.rst */
 
 const char *memory_name(uint32_t kind)
 {
@@ -36,17 +31,7 @@ uint64_t memory_resident(uint32_t tgid)
 	return kib * 1024;
 }
 
-int memory_pages(uint32_t tgid)
+int memory_pages(void *ctx, const uint64_t *at, size_t n, uint8_t *out)
 {
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/pagemap", tgid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-bool memory_has_page(void *ctx, uint64_t addr)
-{
-	uint64_t entry;
-	off_t at = (off_t)((addr >> PAGE_SHIFT) * sizeof(entry));
-	return pread(*(const int *)ctx, &entry, sizeof(entry), at) != (ssize_t)sizeof(entry) || entry & PRESENT;
+	return rights_present(*(const uint32_t *)ctx, at, n, out);
 }

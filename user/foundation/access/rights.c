@@ -92,6 +92,23 @@ static int64_t own_memory(void *ctx, uint32_t tid, const struct rights_range *r,
 	return got < 0 ? -errno : got;
 }
 
+#define PRESENT (1ull << 63) /* Documentation/admin-guide/mm/pagemap.rst */
+
+static int own_present(void *ctx, uint32_t tid, const uint64_t *at, size_t cnt, uint8_t *out)
+{
+	int fd = own_fact(ctx, tid, FACT_PAGEMAP);
+	if (fd < 0)
+		return fd;
+	for (size_t i = 0; i < cnt; i++) {
+		uint64_t entry = 0;
+		off_t where = (off_t)(at[i] / (uint64_t)sysconf(_SC_PAGESIZE) * sizeof(entry));
+		/* What cannot be read counts as resident. */
+		out[i] = pread(fd, &entry, sizeof(entry), where) != (ssize_t)sizeof(entry) || entry & PRESENT;
+	}
+	close(fd);
+	return 0;
+}
+
 static int own_threads(void *ctx, uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap)
 {
 	(void)ctx;
@@ -200,6 +217,7 @@ const struct rights rights_own = {
 	.mapped = own_mapped,
 	.file = own_file,
 	.memory = own_memory,
+	.present = own_present,
 	.threads = own_threads,
 	.place = own_place,
 	.link = own_link,
@@ -262,6 +280,11 @@ int rights_file(uint32_t tid, const char *path)
 int64_t rights_memory(uint32_t tid, const struct rights_range *r, size_t cnt, void *out)
 {
 	return now()->memory(now()->ctx, tid, r, cnt, out);
+}
+
+int rights_present(uint32_t tid, const uint64_t *at, size_t cnt, uint8_t *out)
+{
+	return now()->present(now()->ctx, tid, at, cnt, out);
 }
 
 int rights_threads(uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap)

@@ -51,6 +51,8 @@ struct rights {
 	 * failure.
 	 */
 	int64_t (*memory)(void *ctx, uint32_t tid, const struct rights_range *r, size_t cnt, void *out);
+	/* Whether the page at each address is resident, 1 or 0; 0 or -errno. It tells nothing else of where a page lies. */
+	int (*present)(void *ctx, uint32_t tid, const uint64_t *at, size_t cnt, uint8_t *out);
 	int (*threads)(void *ctx, uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap);
 	int (*place)(void *ctx, enum rights_place what, int number); /* see access/perfmap_dir */
 	int (*link)(void *ctx, const struct rights_link *l);
@@ -74,6 +76,7 @@ int rights_environment(uint32_t tid, char *out);
 int rights_mapped(uint32_t tid, uint64_t start, uint64_t end);
 int rights_file(uint32_t tid, const char *path);
 int64_t rights_memory(uint32_t tid, const struct rights_range *r, size_t cnt, void *out);
+int rights_present(uint32_t tid, const uint64_t *at, size_t cnt, uint8_t *out);
 int rights_threads(uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap);
 int rights_place(enum rights_place what, int number);
 int rights_link(const struct rights_link *l);

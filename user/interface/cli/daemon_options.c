@@ -111,6 +111,7 @@ static const struct opt options[] = {
 	  "trace their children from the first call on, at a cost for all programs with these libraries" },
 	{ "sample", 's', "bytes:N", opt_interval, AT(watch.record.interval), NULL, NULL,
 	  "one allocation every N bytes on average (default 512k)" },
+	SUBJECT_OPTIONS(RECORD_AT),
 	PROFILE_OPTION(AT(watch.record.no_frees), ""),
 	LABEL_OPTION(AT(watch.record.labels)),
 	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "only these: " ALLOC_FAMILY_WORDS },
@@ -302,7 +303,8 @@ static int check_push(const struct push_options *p, struct err *err)
 static int check(const struct daemon_options *o, struct err *err)
 {
 	int rc = check_targets(o, err);
-	return rc ? rc : check_push(&o->push, err);
+	rc = rc ? rc : check_push(&o->push, err);
+	return rc ? rc : check_subjects(&o->watch.record, err);
 }
 
 static int reload(void *ctx, struct daemon_options *out, struct err *err)

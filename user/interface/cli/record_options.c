@@ -141,28 +141,14 @@ static int output_of_environment(struct record_options *r, struct err *err)
 	return 0;
 }
 
-static bool is_about_allocations(const struct record_options *r)
+/* Of pages alone. */
+static int record_subjects(struct record_options *r, struct err *err)
 {
-	return r->max_overhead > 0 || r->min_size || r->allocators || r->return_probes || r->stop_at_gc || r->sample_at ||
-	       r->no_frees || r->calls || *r->own.text;
-}
-
-static int check_subjects(struct record_options *r, struct err *err)
-{
-	if (r->beside && !r->subjects)
-		return err_set(err, EINVAL,
-			       "--beside is for --rss and --maps: without these, allocations are all that is recorded");
-	if (record_has(r, SUBJECT_ALLOCATIONS))
-		return 0;
-	if (is_about_allocations(r))
-		return err_set(err, EINVAL,
-			       "%s, not allocations: add --beside, or leave out --max-overhead, --min-size, --allocator, "
-			       "--return-probes, --stop-at-gc, --sample-at, --profile, --calls and --alloc",
-			       record_has(r, SUBJECT_PAGES) ? "--rss records pages" : "--maps records mappings");
-	if (!record_has(r, SUBJECT_PAGES))
-		return r->interval ? err_set(err, EINVAL, "--maps records every mapping: leave out --sample") : 0;
-	r->interval = r->interval ?: PAGE_INTERVAL;
-	return 0;
+	if (!record_has(r, SUBJECT_PAGES) && !record_has(r, SUBJECT_ALLOCATIONS) && r->interval)
+		return err_set(err, EINVAL, "--maps records every mapping: leave out --sample");
+	if (record_first(r) == SUBJECT_PAGES)
+		r->interval = r->interval ?: PAGE_INTERVAL;
+	return check_subjects(r, err);
 }
 
 static int check_noted(const struct record_options *r, struct err *err)
@@ -203,7 +189,7 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 			"--max-overhead is for samples: give --sample bytes:512k with it, or record every call without it");
 	if (r->calls && r->backtrace < BACKTRACE_NAME)
 		return err_set(err, EINVAL, "--calls needs the names of functions: leave out --backtrace none or addr");
-	int rc = check_census(r, err) ?: check_subjects(r, err) ?: check_noted(r, err);
+	int rc = check_census(r, err) ?: record_subjects(r, err) ?: check_noted(r, err);
 	return rc ? rc : output_of_environment(r, err);
 }
 

@@ -8,6 +8,7 @@
 
 #include "allocators/own.h"
 #include "cli/opts.h"
+#include "recording/options.h"
 #include "report/report.h"
 
 #define TABLE_DEFAULTS                                                                                                       \
@@ -43,6 +44,9 @@ int opt_own(const struct opt *o, const char *text, void *dest, struct err *err);
 
 /* The option's name is the subject, or-ed into a uint32_t. */
 int opt_subject(const struct opt *o, const char *text, void *dest, struct err *err);
+
+/* Do the options fit what is recorded? */
+int check_subjects(const struct record_options *r, struct err *err);
 
 /* AT(field): offset of a field of struct record_options. */
 #define SUBJECT_OPTIONS(AT)                                                                                                  \

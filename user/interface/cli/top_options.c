@@ -31,6 +31,7 @@ static const struct opt options[] = {
 	  "-p, -a: one allocation every N bytes on average (default 64k)" },
 	{ "max-overhead", 0, "PERCENT", opt_percent, WATCH_AT(record.max_overhead), NULL, NULL,
 	  "-p, -a: probes may take at most this much of the processes' CPU time; 0 is no limit (default 1)" },
+	SUBJECT_OPTIONS(RECORD_AT),
 	PROFILE_OPTION(WATCH_AT(record.no_frees), "-p, -a: "),
 	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "-p, -a: only these: " ALLOC_FAMILY_WORDS },
 	OWN_OPTIONS(RECORD_AT, "-p, -a: "),
@@ -97,6 +98,8 @@ static int run(void *opts, struct err *err)
 		err_set(err, EINVAL, "--skip and --no-skip need -p or --all: for a daemon, give --skip to the daemon");
 		return EXIT_USAGE;
 	}
+	if (check_subjects(&r->watch.record, err))
+		return EXIT_USAGE;
 	/* Fail before anything is traced. */
 	int rc = top_check(err);
 	if (!rc)

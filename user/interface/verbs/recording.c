@@ -185,7 +185,7 @@ static void end_recording(struct recording *r)
 	l->stopped_ns = now_ns();
 	probe_detach(l->h.probe, 0);
 	live_drain(l);
-	live_settle(l);
+	live_settle(l, l->stopped_ns);
 	probe_settle_calls(l->h.probe);
 	live_publish(l, l->stopped_ns);
 	metadata_sampling(l);

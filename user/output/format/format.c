@@ -238,7 +238,7 @@ static void add_windows(const struct catalog *c, struct buf *out)
 static void add_resident(const struct sink_input *in, struct buf *out)
 {
 	const struct catalog *c = in->catalog;
-	const char *both = catalog_meta(c, "resident");
+	const char *both = catalog_meta(c, "of_process") ? NULL : catalog_meta(c, "resident");
 	char *next = NULL;
 	uint64_t start = both ? strtoull(both, &next, 10) : 0, end = next ? strtoull(next, NULL, 10) : 0;
 	double rows = in->snapshot->all.est_live_sz, nowhere = (double)catalog_count(c, "pages-no-place") * FORMAT_PAGE_SZ;
@@ -246,8 +246,11 @@ static void add_resident(const struct sink_input *in, struct buf *out)
 	text_bytes(out, in->snapshot->all.est_alloc_sz + nowhere);
 	buf_adds(out, ", in no row of these ");
 	text_bytes(out, nowhere);
-	buf_adds(out, " that the kernel brought in by itself; resident when the recording began ");
-	text_bytes(out, (double)start);
+	buf_adds(out, " that the kernel brought in by itself");
+	if (both) {
+		buf_adds(out, "; resident when the recording began ");
+		text_bytes(out, (double)start);
+	}
 	if (end) {
 		buf_adds(out, ", when it ended ");
 		text_bytes(out, (double)end);
@@ -274,7 +277,7 @@ static void add_mapped(const struct sink_input *in, struct buf *out)
 					     " [before the recording] or when a program started, in no row, and ",
 					     " by no recorded call, in no row: a stack that grew, shmat\n" };
 	const char *at = catalog_meta(in->catalog, "mapped"), *swept = catalog_meta(in->catalog, "mapped_swept");
-	if (!at || !strtoull(at, NULL, 10))
+	if (catalog_meta(in->catalog, "of_process") || !at || !strtoull(at, NULL, 10))
 		return;
 	char *next = NULL;
 	for (size_t i = 0; i < 3; i++, at = next) {

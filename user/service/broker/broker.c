@@ -60,6 +60,7 @@ enum broker_request {
 	REQUEST_OURS,
 	REQUEST_FACT,
 	REQUEST_ENVIRONMENT,
+	REQUEST_PRESENT,
 };
 
 /* One packet each way; a descriptor may go along. */
@@ -70,6 +71,7 @@ struct ask {
 	union {
 		char path[PATH_SZ];
 		struct rights_range ranges[SITES_MAX]; /* REQUEST_MAPPED has one: start and end */
+		uint64_t pages[SITES_MAX];             /* REQUEST_PRESENT */
 		struct {
 			uint64_t offsets[SITES_MAX], cookies[SITES_MAX];
 			uint64_t counters[COUNTERS_MAX];
@@ -209,6 +211,31 @@ static int64_t ask_memory(void *ctx, uint32_t tid, const struct rights_range *r,
 	}
 	pthread_mutex_unlock(&one_by_one);
 	return sum ? (int64_t)sum : rc > 0 ? -EPROTO : rc;
+}
+
+/* The answers are returned in the window. */
+static int ask_present(void *ctx, uint32_t tid, const uint64_t *at, size_t cnt, uint8_t *out)
+{
+	static struct ask a; /* too large for a stack */
+	const struct broker *b = ctx;
+	struct answer answer;
+	int rc = 0;
+	pthread_mutex_lock(&one_by_one);
+	while (cnt && !rc) {
+		size_t n = cnt < SITES_MAX ? cnt : SITES_MAX;
+		a.kind = REQUEST_PRESENT;
+		a.tid = tid;
+		a.cnt = (uint32_t)n;
+		memcpy(a.pages, at, n * sizeof(*at));
+		rc = call_locked(b, &a, offsetof(struct ask, pages) + n * sizeof(*at), -1, &answer);
+		if (!rc)
+			memcpy(out, b->window, n);
+		at += n;
+		out += n;
+		cnt -= n;
+	}
+	pthread_mutex_unlock(&one_by_one);
+	return rc > 0 ? -EPROTO : rc;
 }
 
 /* The list is returned in the window. */
@@ -357,6 +384,15 @@ static int must_be_about_target(const struct ask *a, struct err *why)
 	}
 }
 
+static int do_present(const struct broker *b, const struct request *q, struct err *why)
+{
+	const struct ask *a = q->ask;
+	_Static_assert(SITES_MAX <= WINDOW_SZ, "the window holds all answers");
+	if (!b->pages || !a->cnt || a->cnt > SITES_MAX || q->body != a->cnt * sizeof(a->pages[0]))
+		return no_such_request(why);
+	return rights_own.present(NULL, a->tid, a->pages, a->cnt, b->window);
+}
+
 static int do_place(const struct ask *a)
 {
 	return a->tid <= PLACE_MAP ? rights_own.place(NULL, (enum rights_place)a->tid, a->number) : -EPROTO;
@@ -390,9 +426,10 @@ static int grant(const struct broker *b, const struct request *q, struct answer 
 	case REQUEST_MEMORY:
 		return has_ranges(q, a->cnt) ? (int)grant_memory(a->tid, a->ranges, a->cnt, b->window, WINDOW_SZ)
 					     : no_such_request(why);
+	case REQUEST_PRESENT: return do_present(b, q, why);
 	case REQUEST_PLACE: return do_place(a);
 	case REQUEST_LINK: return do_link(q, why);
-	case REQUEST_TRACEPOINT: return has_path(q) ? grant_tracepoint(a->path, a->number, why) : no_such_request(why);
+	case REQUEST_TRACEPOINT: return has_path(q) ? grant_tracepoint(a->path, a->number, b->pages, why) : no_such_request(why);
 	case REQUEST_ARRAY: return has_path(q) ? grant_array(a->path, (uint32_t)a->number, why) : no_such_request(why);
 	case REQUEST_MAPPINGS: return rights_own.mappings(NULL, a->number);
 	case REQUEST_FOOTPRINT: return q->body ? no_such_request(why) : rights_own.footprint(NULL);
@@ -412,6 +449,7 @@ static bool passes(const struct ask *a)
 	case REQUEST_EXE:
 	case REQUEST_ENVIRONMENT:
 	case REQUEST_MEMORY:
+	case REQUEST_PRESENT:
 	case REQUEST_FOOTPRINT:
 	case REQUEST_TELL:
 	case REQUEST_THREADS:
@@ -644,6 +682,7 @@ static int become_collector(struct broker *b, struct err *err)
 		.mapped = ask_mapped,
 		.file = ask_file,
 		.memory = ask_memory,
+		.present = ask_present,
 		.place = ask_place,
 		.link = ask_link,
 		.tracepoint = ask_tracepoint,

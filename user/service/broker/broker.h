@@ -27,6 +27,7 @@ struct broker {
 	int (*tells)(void *ctx, int what); /* in the broker: handles broker_notify (untrusted); its result is returned */
 	uint32_t target;                   /* the only process that may be asked about, for its heap; 0 = any */
 	bool stops;                        /* ...which may be stopped */
+	bool pages;                        /* pages or mappings are recorded: which pages are resident may be asked */
 	bool writes;                       /* the broker creates files with its user's rights */
 	bool records;                      /* the broker is a recording: keeps its privileges, may have threads */
 	void *ctx;

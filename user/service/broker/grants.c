@@ -289,14 +289,28 @@ int grant_link(const struct rights_link *l, struct err *why)
 	return rc;
 }
 
-int grant_tracepoint(const char *name, int prog_fd, struct err *why)
+int grant_tracepoint(const char *name, int prog_fd, bool pages, struct err *why)
 {
-	static const char *const known[] = { "sched_process_fork", "sched_process_exec", "sched_process_exit", "mark_victim" };
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+	static const char *const known[] = {
+		"sched_process_fork",
+		"sched_process_exec",
+		"sched_process_exit",
+		"mark_victim",
+		/* Of pages and mappings. */
+		"page_fault_user",
+		"page_fault_kernel",
+		"rss_stat",
+		"vm_unmapped_area",
+		"sys_enter",
+		"sys_exit",
+	};
+	size_t cnt = pages ? sizeof(known) / sizeof(known[0]) : 4;
+	for (size_t i = 0; i < cnt; i++) {
 		if (!strcmp(name, known[i]))
 			return rights_own.tracepoint(NULL, name, prog_fd);
 	}
-	return err_set(why, EACCES, "tracepoint refused: not one of those for process start and end");
+	return err_set(why, EACCES, "tracepoint refused: not one of those for %s",
+		       pages ? "processes, pages and mappings" : "process start and end");
 }
 
 int grant_array(const char *name, uint32_t value_sz, struct err *why)

@@ -222,6 +222,20 @@ static void add_probes(const struct continuous_status *s, struct buf *out)
 	buf_u8(out, '\n');
 }
 
+/* Unless it is allocations alone. The table has the first subject. */
+static void add_subjects(const struct catalog *c, struct buf *out)
+{
+	const char *between = "\nrecorded   ";
+	if (!catalog_meta(c, SUBJECT_KEY) && !catalog_meta(c, BESIDE_KEY))
+		return;
+	for (enum subject s = 0; s < SUBJECT_CNT; s++) {
+		if (!catalog_has_subject(c, s))
+			continue;
+		buf_addf(out, "%s%s", between, subject_name(s));
+		between = ", ";
+	}
+}
+
 static void status(const struct commands *c, struct client *from, uid_t uid, bool full)
 {
 	struct continuous_status s;
@@ -242,6 +256,7 @@ static void status(const struct commands *c, struct client *from, uid_t uid, boo
 			 s.cause ? "" : ", which comes back step by step");
 	if (s.no_frees)
 		buf_adds(&out, "; frees are not recorded");
+	add_subjects(continuous_ledger(*c->recording), &out);
 	buf_addf(&out, "\nprocesses  %zu traced; so far ", s.on ? s.processes : 0);
 	add_ended(&s, &out);
 	add_probes(&s, &out);

@@ -76,12 +76,12 @@ static void on_gone(void *ctx, const struct client *c)
 static void on_ending(void *ctx, const struct continuous_process *p, enum ending why)
 {
 	struct daemon *d = ctx;
-	if (why == ENDING_OUT_OF_MEMORY)
+	if (why == ENDING_OUT_OF_MEMORY && !p->subject)
 		log_warn("the kernel kills process %u (%s) for want of memory%s", p->tgid, p->comm,
 			 d->store && !d->o.profile_format ? ": its last profile is written" : "");
 	if (d->store)
 		profile_store_on_ending(d->store, d->recording, p, why);
-	if (d->http)
+	if (d->http && !p->subject)
 		http_process_ends(d->http, p->tgid, ending_name(why));
 }
 
@@ -363,6 +363,7 @@ static int live_once(struct daemon *d, struct err *err)
 	if (!d->split)
 		log_warn("kernel before 6.6: BPF links cannot be passed between processes; running without privilege separation");
 	d->broker.writable = d->profiles;
+	d->broker.pages = d->o.watch.record.subjects;
 	if (d->split ? broker_split(&d->broker, err) : broker_stay_alone(&d->broker, err))
 		return EXIT_ERROR;
 	if (d->split && d->broker.pid) {

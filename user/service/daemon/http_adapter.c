@@ -64,12 +64,6 @@ static int each_process(void *ctx, int (*fn)(void *fn_ctx, const struct http_pro
 	return continuous_each(*f->recording, give_process, &e);
 }
 
-static int find(const struct http_adapter *f, uint32_t pid, struct proc_id *out, struct err *err)
-{
-	*out = pid ? continuous_find(*f->recording, pid) : (struct proc_id){ 0 };
-	return !pid || out->n ? 0 : err_set(err, ENOENT, "process %u is not traced", pid);
-}
-
 static void on_profile(void *ctx, int rc, struct buf *out, const struct err *err)
 {
 	struct question *q = ctx;
@@ -116,7 +110,10 @@ static int profile(void *ctx, const struct http_profile_request *r, struct buf *
 		return err_set(err, ENOMEM, "out of memory");
 	q->out = out;
 	q->err = err;
-	int rc = find(f, r->pid, &ask.proc, err);
+	struct heap_choice of;
+	int rc = continuous_choose(*f->recording, r->shown, r->pid, &of, err);
+	ask.proc = of.proc;
+	ask.subject = of.subject;
 	if (!rc)
 		rc = continuous_profile(*f->recording, &ask, err);
 	if (!rc && !q->answered) {
@@ -134,16 +131,16 @@ static void forget(void *ctx, const struct http_deferred *later)
 	continuous_forget(*f->recording, later);
 }
 
-static int mark(void *ctx, uint32_t pid, struct http_mark **out, struct err *err)
+static int mark(void *ctx, uint32_t pid, uint32_t shown, struct http_mark **out, struct err *err)
 {
 	const struct http_adapter *f = ctx;
-	struct proc_id proc;
-	int rc = find(f, pid, &proc, err);
+	struct heap_choice of;
+	int rc = continuous_choose(*f->recording, shown, pid, &of, err);
 	if (rc)
 		return rc;
 	struct http_mark *m = calloc(1, sizeof(*m));
 	if (m)
-		m->of = continuous_mark(*f->recording, proc);
+		m->of = continuous_mark(*f->recording, &of);
 	if (!m || !m->of) {
 		free(m);
 		return err_set(err, ENOMEM, "out of memory");

@@ -160,14 +160,15 @@ static void put_name(char *out, size_t cap, const char *comm)
 
 static void name_file(struct profile_store *k, const struct continuous_process *p, const char *why, char *out, size_t cap)
 {
+	static const char *const beside[SUBJECT_CNT] = { "", "-rss", "-maps" };
 	char name[32], stamp[32];
 	time_t now = time(NULL);
 	struct tm tm;
 	put_name(name, sizeof(name), p->comm);
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
 	/* Generation and counter keep names unique within a second: an exec ends one generation and begins the next. */
-	snprintf(out, cap, "%s/%s-%u-%s-%u-%u%s%s" ENDING, k->place, name, p->tgid, stamp, p->proc.n, ++k->profiles,
-		 why ? "-" : "", why ?: "");
+	snprintf(out, cap, "%s/%s-%u-%s-%u-%u%s%s%s" ENDING, k->place, name, p->tgid, stamp, p->proc.n, ++k->profiles,
+		 beside[p->subject], why ? "-" : "", why ?: "");
 }
 
 static void fail(struct profile_store *k, const struct err *err)
@@ -327,7 +328,7 @@ static int gather(void *ctx, const struct continuous_process *p)
 /* Allocations in the process's next profile are counted from here. */
 static void set_mark(struct profile_store *k, struct continuous *c, struct proc_id proc)
 {
-	struct heap_mark *m = continuous_mark(c, proc);
+	struct heap_mark *m = continuous_mark(c, &(struct heap_choice){ .proc = proc });
 	drop_mark(k, proc.n);
 	uint64_t *place = m ? map_put(&k->marks, proc.n) : NULL;
 	if (place)
@@ -440,7 +441,7 @@ static void turn_used(struct profile_store *k, struct continuous *c)
 static void ask_for_all(struct profile_store *k, struct continuous *c)
 {
 	struct asking a = { .store = k, .c = c };
-	continuous_each(c, gather, &a);
+	continuous_each_heap(c, gather, &a);
 	for (size_t i = 0; i < a.list_cnt; i++) {
 		ask(k, c, &a.list[i], NULL);
 		set_mark(k, c, a.list[i].proc);

@@ -75,7 +75,7 @@ struct client {
 /* What delta_heap counts from, by process. */
 struct baseline {
 	struct http_mark *mark;
-	uint32_t pid;
+	uint32_t pid, shown;
 	uint64_t used; /* the least recently used one is replaced */
 	bool traced;   /* set while removing those of processes that are gone */
 };

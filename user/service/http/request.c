@@ -158,6 +158,10 @@ static unsigned int take_parameter(size_t route, struct span key, struct span va
 		if (!span_number(value, INT_MAX, &n))
 			return refuse(err, 400, "samples wants the most stacks of a profile, 0 for all");
 		out->samples = n;
+	} else if ((routes[route].profile || routes[route].process) && span_is(key, "subject")) {
+		out->shown = span_is(value, "allocations") ? 1 : span_is(value, "rss") ? 2 : span_is(value, "maps") ? 3 : 0;
+		if (!out->shown)
+			return refuse(err, 400, "subject wants allocations, rss or maps");
 	} else if (routes[route].profile && span_is(key, "debug")) {
 		if (!span_number(value, INT_MAX, &n) || n)
 			return refuse(err, 400,

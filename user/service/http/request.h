@@ -53,6 +53,7 @@ struct request {
 	enum request_sort sort; /* of ROUTE_PAGE */
 	bool turned;
 	uint32_t pid;     /* 0 = none */
+	uint32_t shown;   /* of a profile: see struct http_profile_request */
 	uint32_t seconds; /* 0 = none */
 	uint32_t samples; /* limit on the stacks of a profile, 0 = all */
 };

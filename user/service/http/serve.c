@@ -85,6 +85,7 @@ static void ask_profile(struct exchange *x, const char *cause)
 	struct http_profile_request r = {
 		.what = what_of(x->req.route),
 		.pid = x->req.pid,
+		.shown = x->req.shown,
 		.since = x->since,
 		.samples_max = x->req.samples,
 		.cause = cause,
@@ -169,7 +170,7 @@ static void begin_window(struct exchange *x)
 		return;
 	}
 	h->windows[i] = NULL;
-	int rc = h->source->mark(h->source->ctx, x->req.pid, &x->since, &err);
+	int rc = h->source->mark(h->source->ctx, x->req.pid, x->req.shown, &x->since, &err);
 	if (rc) {
 		fail(x, rc, &err);
 		return;
@@ -231,11 +232,11 @@ static void forget_gone(struct http *h)
 	}
 }
 
-static struct baseline *baseline_of(struct http *h, uint32_t pid)
+static struct baseline *baseline_of(struct http *h, const struct request *r)
 {
 	struct baseline *oldest = &h->baselines[0];
 	for (size_t i = 0; i < HTTP_BASELINES; i++) {
-		if (h->baselines[i].mark && h->baselines[i].pid == pid)
+		if (h->baselines[i].mark && h->baselines[i].pid == r->pid && h->baselines[i].shown == r->shown)
 			return &h->baselines[i];
 	}
 	forget_gone(h);
@@ -244,7 +245,8 @@ static struct baseline *baseline_of(struct http *h, uint32_t pid)
 			oldest = &h->baselines[i];
 	}
 	forget(h, oldest);
-	oldest->pid = pid;
+	oldest->pid = r->pid;
+	oldest->shown = r->shown;
 	return oldest;
 }
 
@@ -254,12 +256,12 @@ static void ask_delta(struct exchange *x)
 	struct http *h = x->h;
 	struct http_mark *now;
 	struct err err = { 0 };
-	int rc = h->source->mark(h->source->ctx, x->req.pid, &now, &err);
+	int rc = h->source->mark(h->source->ctx, x->req.pid, x->req.shown, &now, &err);
 	if (rc) {
 		fail(x, rc, &err);
 		return;
 	}
-	struct baseline *b = baseline_of(h, x->req.pid);
+	struct baseline *b = baseline_of(h, &x->req);
 	x->since = b->mark;
 	b->mark = now;
 	b->used = ++h->uses;

@@ -56,7 +56,8 @@ struct http_deferred;
 
 struct http_profile_request {
 	enum http_profile what;
-	uint32_t pid; /* 0 = all processes */
+	uint32_t pid;   /* 0 = all processes */
+	uint32_t shown; /* what it is about: a subject's number and 1, 0 = the first one */
 	/*
 	 * Not NULL: alloc_* count from there, inuse_* are current (their difference would be meaningless); time_nanos
 	 * and duration_nanos are those of the window. NULL: like a Go program's heap profile, dated now and without a
@@ -127,7 +128,7 @@ struct http_source {
 	/* Nobody waits any more: http_deferred_done is called at once, if it is still due. NULL: not supported. */
 	void (*forget)(void *ctx, const struct http_deferred *later);
 	/* 0, *out to be passed to unmark; -errno as for profile. http and push each keep at most HTTP_MARKS of them. */
-	int (*mark)(void *ctx, uint32_t pid, struct http_mark **out, struct err *err);
+	int (*mark)(void *ctx, uint32_t pid, uint32_t shown, struct http_mark **out, struct err *err);
 	void (*unmark)(void *ctx, struct http_mark *m);
 	int (*status)(void *ctx, struct http_status *out);
 };

@@ -12,9 +12,18 @@ static bool is_current(const struct live *l, struct proc_id id)
 	return p && target_is_current(l->h.targets, p);
 }
 
+/* In any heap of its process. */
+static bool is_known(const struct compact *c, const struct stack *k)
+{
+	bool known = false;
+	for (enum subject s = 0; s < SUBJECT_CNT && !known; s++)
+		known = heaps_know(c->heaps, target_heap(c->live->h.targets, k->proc, s), k->id);
+	return known;
+}
+
 bool compact_keeps(const struct compact *c, const struct stack *s)
 {
-	return is_current(c->live, s->proc) && (live_is_recalled(c->live, s->id) || heaps_know(c->heaps, s->proc, s->id));
+	return is_current(c->live, s->proc) && (live_is_recalled(c->live, s->id) || is_known(c, s));
 }
 
 static void copy_living(const struct compact *c, struct subset *s)

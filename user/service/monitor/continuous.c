@@ -22,11 +22,12 @@
 #include "recorder/tracker.h"
 #include "target/proc.h"
 
-#define LOOK_NS 1000000000ull  /* between measurements of memory and overhead */
-#define LOOK_EVENTS 512        /* or after so many events */
-#define NOTE_NS 5000000000ull  /* between points of the history of live bytes */
-#define IDLE_MS 250            /* while on: the ring buffer wakes us only when it is a quarter full */
-#define FILES_NS 3000000000ull /* how long continuous_on waits for probes on the files in use */
+#define LOOK_NS 1000000000ull    /* between measurements of memory and overhead */
+#define LOOK_EVENTS 512          /* or after so many events */
+#define NOTE_NS 5000000000ull    /* between points of the history of live bytes */
+#define SETTLE_NS 60000000000ull /* between comparisons of pages and mappings with the kernel's */
+#define IDLE_MS 250              /* while on: the ring buffer wakes us only when it is a quarter full */
+#define FILES_NS 3000000000ull   /* how long continuous_on waits for probes on the files in use */
 #define FILES_MS 10
 #define DEAD_MAX 64         /* exited processes after which the catalog is compacted, at most once a second */
 #define IDLE_MAX 256        /* the same for idle stacks */
@@ -56,7 +57,7 @@ struct continuous {
 	uint64_t begun_ns, on_since_ns, on_ns; /* on_ns: total time on, without the current period */
 	uint64_t ended[ENDING_CNT];
 	uint64_t *begun; /* start time of each of record.pids, 0 = there was no such process */
-	uint64_t looked_ns, noted_ns, idle_ns, compacted_ns, dead, idle;
+	uint64_t looked_ns, noted_ns, idle_ns, settled_ns, compacted_ns, dead, idle;
 	uint64_t looked_events, looked_memory;
 	struct footprint memory;
 	double cpu_s, overhead, samples; /* as last measured; overhead and samples in percent of all CPUs */
@@ -83,6 +84,7 @@ static void describe(const struct continuous *c, const struct heap_of *o, struct
 	*out = (struct continuous_process){
 		.tgid = p ? p->tgid : 0,
 		.proc = o->proc,
+		.subject = o->subject,
 		.comm = p ? p->comm : "",
 		.attributes = p ? p->attributes : "",
 		.exe = p ? p->exe : "",
@@ -109,13 +111,15 @@ static void end_process(struct continuous *c, struct proc_id proc, enum ending w
 	/* An OOM kill is reported even if nothing was recorded of the process. */
 	const struct heap_of *o = why == ENDING_OUT_OF_MEMORY ? heaps_put(&c->heaps, proc) : heaps_get(&c->heaps, proc);
 	struct continuous_process p;
+	const struct proc *of = catalog_proc(c->live.h.catalog, proc);
+	bool first = !of || !of->subject;
 	if (o && c->ops.ending) {
 		describe(c, o, &p);
 		c->ops.ending(c->ops.ctx, &p, why);
 	}
-	c->ended[why]++;
+	c->ended[why] += first;
 	heaps_drop(&c->heaps, proc);
-	c->dead++;
+	c->dead += first;
 }
 
 static void apply_interval(struct continuous *c)
@@ -248,6 +252,7 @@ static int open_modules(struct continuous *c, struct err *err)
 {
 	struct live *l = &c->live;
 	l->room = (struct live_room){ c, has_room };
+	c->heaps.catalog = &l->h.catalog;
 	int rc = live_open(l, &c->record, &c->o->select, err);
 	if (!rc)
 		rc = calibrate_prepare(err);
@@ -460,7 +465,7 @@ int continuous_on(struct continuous *c, struct err *err)
 		return -ENOMEM;
 	profiles_flush(c->profiles);
 	forget_processes(c);
-	c->looked_ns = c->noted_ns = c->idle_ns = l->started_ns = now_ns();
+	c->looked_ns = c->noted_ns = c->idle_ns = c->settled_ns = l->started_ns = now_ns();
 	c->looked_memory = footprint_now(&c->memory);
 	set_room(c);
 	count_spent(c);
@@ -614,6 +619,14 @@ static void note_resident(struct continuous *c)
 	}
 }
 
+/* Otherwise pages that were reclaimed would be resident for ever. */
+static void settle_memory(struct continuous *c, uint64_t now)
+{
+	live_settle(&c->live, now);
+	metadata_memory(&c->live);
+	c->settled_ns = now;
+}
+
 int continuous_work(struct continuous *c, struct err *err)
 {
 	int ms = c->on ? record(c, err) : (int)(LOOK_NS / 1000000);
@@ -629,13 +642,31 @@ int continuous_work(struct continuous *c, struct err *err)
 		note_resident(c);
 		c->noted_ns = now;
 	}
+	if (c->on && c->record.subjects && now - c->settled_ns >= SETTLE_NS)
+		settle_memory(c, now);
 	if (c->on && (double)(now - c->idle_ns) >= c->o->idle_stacks * 1e9)
 		forget_idle(c, now);
 	compact(c, now);
 	return ms;
 }
 
+struct only_first {
+	int (*fn)(void *ctx, const struct continuous_process *p);
+	void *ctx;
+};
+
+static int each_first(void *ctx, const struct continuous_process *p)
+{
+	const struct only_first *o = ctx;
+	return p->subject ? 0 : o->fn(o->ctx, p);
+}
+
 int continuous_each(const struct continuous *c, int (*fn)(void *ctx, const struct continuous_process *p), void *ctx)
+{
+	return continuous_each_heap(c, each_first, &(struct only_first){ fn, ctx });
+}
+
+int continuous_each_heap(const struct continuous *c, int (*fn)(void *ctx, const struct continuous_process *p), void *ctx)
 {
 	int rc = 0;
 	for (size_t i = 0; i < c->heaps.at_cnt && !rc; i++) {
@@ -650,6 +681,22 @@ int continuous_each(const struct continuous *c, int (*fn)(void *ctx, const struc
 struct proc_id continuous_find(const struct continuous *c, uint32_t tgid)
 {
 	return target_find(c->live.h.targets, tgid);
+}
+
+int continuous_choose(const struct continuous *c, uint32_t shown, uint32_t tgid, struct heap_choice *out, struct err *err)
+{
+	const struct catalog *all = c->live.h.catalog;
+	enum subject s = shown ? (enum subject)(shown - 1) : catalog_subject(all);
+	*out = (struct heap_choice){ .proc = continuous_find(c, tgid) };
+	if (tgid && !out->proc.n)
+		return err_set(err, ENOENT, "process %u is not traced", tgid);
+	if (!catalog_has_subject(all, s))
+		return err_set(err, ENOENT, "%s are not recorded: --rss, --maps and --beside of the daemon say what is",
+			       subject_name(s));
+	out->subject = s == catalog_subject(all) ? 0 : (uint8_t)s;
+	if (tgid)
+		out->proc = target_heap(c->live.h.targets, out->proc, s);
+	return 0;
 }
 
 bool continuous_is_there(const struct continuous *c, uint32_t tgid)
@@ -687,12 +734,13 @@ uint64_t continuous_recorded(const struct continuous *c, uint64_t *bytes)
 	return traces_size(c->traces, bytes);
 }
 
-struct heap_mark *continuous_mark(struct continuous *c, struct proc_id proc)
+struct heap_mark *continuous_mark(struct continuous *c, const struct heap_choice *of)
 {
+	const struct proc_id proc = of->proc;
 	const struct proc *p = catalog_proc(c->live.h.catalog, proc);
 	const struct heap_of *o = proc.n ? heaps_put(&c->heaps, proc) : NULL; /* it may have allocated nothing yet */
 	struct account now = account_read(c->live.h.probe, p ? p->tgid : 0, o ? o->events : 0);
-	struct heap_mark *m = heaps_mark(&c->heaps, proc);
+	struct heap_mark *m = proc.n ? heaps_mark(&c->heaps, proc) : heaps_mark_all(&c->heaps, of->subject);
 	if (m)
 		heap_mark_note(m, &now);
 	return m;

@@ -19,9 +19,15 @@
 
 struct continuous;
 
+struct heap_choice {
+	struct proc_id proc; /* 0: all processes */
+	uint8_t subject;     /* then of this subject: enum subject, 0 = the first one */
+};
+
 struct continuous_process {
 	uint32_t tgid;
 	struct proc_id proc;
+	uint8_t subject; /* of the heap: enum subject, 0 = the first one */
 	const char *comm, *exe;
 	const char *attributes;       /* catalog/attributes.h */
 	char build_id[BUILD_ID_TEXT]; /* of exe; "" = none, or not known yet */
@@ -97,8 +103,12 @@ size_t continuous_fds(const struct continuous *c, struct pollfd *out);
 /* Does pending work; returns how many ms until the next call. -ENOMEM: the recording is off now. */
 int continuous_work(struct continuous *c, struct err *err);
 
-/* Calls fn for each process until it returns non-zero, and returns that. */
+/* Calls fn for each process, with its heap of the first subject, until it returns non-zero, and returns that. */
 int continuous_each(const struct continuous *c, int (*fn)(void *ctx, const struct continuous_process *p), void *ctx);
+/* The same for the heaps of all subjects. */
+int continuous_each_heap(const struct continuous *c, int (*fn)(void *ctx, const struct continuous_process *p), void *ctx);
+/* shown: a subject's number and 1, 0 = the first one; tgid 0: all processes. -ENOENT: not traced, or not recorded. */
+int continuous_choose(const struct continuous *c, uint32_t shown, uint32_t tgid, struct heap_choice *out, struct err *err);
 /* The process as currently traced; 0 if it is not. */
 struct proc_id continuous_find(const struct continuous *c, uint32_t tgid);
 /* Is it still the process with that pid? It may have ended, with its data still here. */
@@ -115,7 +125,7 @@ void continuous_flush(struct continuous *c);
 int continuous_record(struct continuous *c, int fd, const struct trace_end *end, struct err *err);
 /* Events in the current file, and the bytes written since it began. */
 uint64_t continuous_recorded(const struct continuous *c, uint64_t *bytes);
-struct heap_mark *continuous_mark(struct continuous *c, struct proc_id proc);
+struct heap_mark *continuous_mark(struct continuous *c, const struct heap_choice *of);
 void continuous_status(const struct continuous *c, struct continuous_status *out);
 /* How exact the live sets of collected heaps are, see live_exactness. */
 void continuous_exactness(struct continuous *c, struct exactness *out);

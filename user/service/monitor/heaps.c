@@ -49,7 +49,9 @@ struct heap_of *heaps_put(struct heaps *h, struct proc_id proc)
 	if (place && o->heap) {
 		*place = h->at_cnt - 1;
 		*slot = o;
+		const struct proc *p = h->catalog ? catalog_proc(*h->catalog, proc) : NULL;
 		o->proc = proc;
+		o->subject = p ? p->subject : 0;
 		o->begun_ns = now_ns();
 		return o;
 	}
@@ -176,12 +178,14 @@ static int by_stack(const void *a, const void *b)
 }
 
 /* One snapshot of all heaps, not yet settled (heap_finish_windows). */
-static struct snapshot *merge(const struct heaps *h)
+static struct snapshot *merge(const struct heaps *h, uint8_t subject)
 {
 	struct snapshot *all = calloc(1, sizeof(*all));
 	if (!all)
 		return NULL;
 	for (size_t i = 0; i < h->at_cnt; i++) {
+		if (h->at[i]->subject != subject)
+			continue;
 		struct snapshot *one = heap_snapshot_raw(h->at[i]->heap);
 		if (!one || snapshot_append(all, one)) {
 			snapshot_free(one);
@@ -196,26 +200,26 @@ static struct snapshot *merge(const struct heaps *h)
 	return all;
 }
 
-static int settle(const struct heaps *h, struct proc_id proc, struct snapshot *s)
+static int settle(const struct heaps *h, struct proc_id proc, uint8_t subject, struct snapshot *s)
 {
 	int rc = 0;
 	for (size_t i = 0; !rc && i < h->at_cnt; i++)
-		if (!proc.n || h->at[i]->proc.n == proc.n)
+		if (proc.n ? h->at[i]->proc.n == proc.n : h->at[i]->subject == subject)
 			rc = heap_finish_windows(h->at[i]->heap, s);
 	return rc;
 }
 
-static struct snapshot *raw_snapshot(const struct heaps *h, struct proc_id proc)
+static struct snapshot *raw_snapshot(const struct heaps *h, struct proc_id proc, uint8_t subject)
 {
 	const struct heap_of *o = heaps_get(h, proc);
 	if (!proc.n)
-		return merge(h);
+		return merge(h, subject);
 	return o ? heap_snapshot_raw(o->heap) : NULL;
 }
 
-struct heap_mark *heaps_mark(const struct heaps *h, struct proc_id proc)
+static struct heap_mark *mark(const struct heaps *h, struct proc_id proc, uint8_t subject)
 {
-	struct snapshot *s = raw_snapshot(h, proc);
+	struct snapshot *s = raw_snapshot(h, proc, subject);
 	struct heap_mark *m = s ? calloc(1, sizeof(*m)) : NULL;
 	for (size_t i = 0; m && i < s->n; i++) {
 		struct snapshot_row *r = VEC_PUSH(m, rows);
@@ -236,6 +240,16 @@ struct heap_mark *heaps_mark(const struct heaps *h, struct proc_id proc)
 	}
 	snapshot_free(s);
 	return m;
+}
+
+struct heap_mark *heaps_mark(const struct heaps *h, struct proc_id proc)
+{
+	return mark(h, proc, 0);
+}
+
+struct heap_mark *heaps_mark_all(const struct heaps *h, uint8_t subject)
+{
+	return mark(h, (struct proc_id){ 0 }, subject);
 }
 
 void heap_mark_free(struct heap_mark *m)
@@ -362,14 +376,25 @@ static void cut(struct snapshot *s, size_t rows_max)
 	qsort(s->rows, s->n, sizeof(*s->rows), by_stack);
 }
 
-struct snapshot *heaps_snapshot(const struct heaps *h, struct proc_id proc, const struct heap_mark *since, size_t rows_max)
+static struct snapshot *snapshot(const struct heaps *h, struct proc_id proc, uint8_t subject, const struct heap_mark *since,
+				 size_t rows_max)
 {
-	struct snapshot *s = raw_snapshot(h, proc);
-	if (s && ((since && subtract(s, since)) || settle(h, proc, s))) {
+	struct snapshot *s = raw_snapshot(h, proc, subject);
+	if (s && ((since && subtract(s, since)) || settle(h, proc, subject, s))) {
 		snapshot_free(s);
 		s = NULL;
 	}
 	if (s)
 		cut(s, rows_max);
 	return s;
+}
+
+struct snapshot *heaps_snapshot(const struct heaps *h, struct proc_id proc, const struct heap_mark *since, size_t rows_max)
+{
+	return snapshot(h, proc, 0, since, rows_max);
+}
+
+struct snapshot *heaps_snapshot_all(const struct heaps *h, uint8_t subject, const struct heap_mark *since, size_t rows_max)
+{
+	return snapshot(h, (struct proc_id){ 0 }, subject, since, rows_max);
 }

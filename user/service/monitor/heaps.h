@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * monitor/heaps: one heap per process of an endless recording, so that it can be dropped with the process. In: events.
- * Out: snapshots of one process or of all, from the beginning or from a mark. Knows no files and no probes.
+ * monitor/heaps: one heap per process (and subject) of an endless recording, so that it can be dropped with the process. In:
+ * events. Out: snapshots of one process or of all, from the beginning or from a mark. Knows no files and no probes.
  */
 #ifndef ALYS_MONITOR_HEAPS_H
 #define ALYS_MONITOR_HEAPS_H
@@ -18,6 +18,7 @@
 
 struct heap_of {
 	struct proc_id proc;
+	uint8_t subject; /* of struct proc */
 	struct heap *heap;
 	uint64_t events;
 	uint64_t begun_ns;           /* first event */
@@ -31,7 +32,8 @@ struct heap_of {
 struct heaps {
 	struct heap_of **at;
 	size_t at_cnt, at_cap;
-	struct map index; /* proc -> index in at */
+	struct map index;               /* proc -> index in at */
+	struct catalog *const *catalog; /* of the processes; NULL: all heaps are of the first subject */
 	uint64_t events, thinned, seed;
 	uint64_t sampled_ns; /* time of the last history points */
 };
@@ -53,8 +55,10 @@ void heaps_note(struct heaps *h, double seconds);
 /* The allocations by stack up to a moment. */
 struct heap_mark;
 
-/* proc 0: all processes. NULL when out of memory or if there is no such heap. Owned by the caller. */
+/* proc 0: all processes, first subject. NULL when out of memory or if there is no such heap. Owned by the caller. */
 struct heap_mark *heaps_mark(const struct heaps *h, struct proc_id proc);
+/* Of all processes. */
+struct heap_mark *heaps_mark_all(const struct heaps *h, uint8_t subject);
 void heap_mark_free(struct heap_mark *m);
 uint64_t heap_mark_time(const struct heap_mark *m);
 /* False also after an exec, or when tracing was restarted: it does not apply to this process then. */
@@ -63,9 +67,10 @@ bool heap_mark_is_of(const struct heap_mark *m, struct proc_id proc);
 void heap_mark_note(struct heap_mark *m, const struct account *a);
 const struct account *heap_mark_account(const struct heap_mark *m);
 /*
- * proc 0: all processes. With a mark, allocations count from there; live blocks are current. rows_max: keeps the
+ * proc 0: all processes, first subject. With a mark, allocations count from there; live blocks are current. rows_max: keeps the
  * largest rows and merges the others into one per process, without a stack; 0 = no limit.
  */
 struct snapshot *heaps_snapshot(const struct heaps *h, struct proc_id proc, const struct heap_mark *since, size_t rows_max);
+struct snapshot *heaps_snapshot_all(const struct heaps *h, uint8_t subject, const struct heap_mark *since, size_t rows_max);
 
 #endif

@@ -160,6 +160,10 @@ static struct catalog *part_of(const struct profiles *p, const struct waiting *w
 			subset_stack(&part, s);
 	}
 	put_window(p, part.to, w);
+	const struct proc *one = catalog_proc(part.from, w->r.proc);
+	uint8_t subject = one ? one->subject : w->r.subject;
+	if (subject)
+		catalog_show(part.to, (enum subject)subject);
 	if (!part.failed)
 		return part.to;
 	catalog_free(part.to);
@@ -237,7 +241,8 @@ static int capture(const struct profiles *p, struct waiting *w)
 {
 	const struct heaps *h = p->heaps;
 	const struct heap_of *one = heaps_get(h, w->r.proc);
-	w->snapshot = heaps_snapshot(h, w->r.proc, w->r.since, w->r.rows_max);
+	w->snapshot = one ? heaps_snapshot(h, w->r.proc, w->r.since, w->r.rows_max)
+			  : heaps_snapshot_all(h, w->r.subject, w->r.since, w->r.rows_max);
 	w->stacks_cnt = live_stacks(p->live);
 	w->asked_ns = now_ns();
 	w->begun_ns = w->r.since ? heap_mark_time(w->r.since) : one ? one->begun_ns : p->live->started_ns;
@@ -245,7 +250,7 @@ static int capture(const struct profiles *p, struct waiting *w)
 	w->r.since = NULL;
 	int rc = w->snapshot ? 0 : -ENOMEM;
 	for (size_t i = 0; !rc && !w->sink->render && i < h->at_cnt; i++) {
-		if (!w->r.proc.n || h->at[i] == one)
+		if (one ? h->at[i] == one : h->at[i]->subject == w->r.subject)
 			rc = heap_each_live(h->at[i]->heap, keep_event, &w->events);
 	}
 	return rc;

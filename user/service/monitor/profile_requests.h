@@ -18,7 +18,8 @@
 struct profile_request {
 	const char *format;            /* a sink's name */
 	const char *value;             /* its first value; NULL = the format's default */
-	struct proc_id proc;           /* 0 = all */
+	struct proc_id proc;           /* a heap's; 0 = all processes */
+	uint8_t subject;               /* of all: enum subject, 0 = the first one */
 	const struct heap_mark *since; /* borrowed until the request returns; NULL = from the beginning */
 	size_t rows_max;               /* see heaps_snapshot */
 	const char *cause;             /* why this is the last one, for its comment; NULL = it is not */

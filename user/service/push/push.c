@@ -150,7 +150,7 @@ static void follow(struct push *p, const struct process_list_entry *e)
 		ask(p, &who, NULL);
 		return;
 	}
-	if (!f || p->source->mark(p->source->ctx, e->pid, &now, NULL))
+	if (!f || p->source->mark(p->source->ctx, e->pid, 0, &now, NULL))
 		return;
 	struct http_mark *since = f->mark;
 	*f = (struct followed){ .pid = e->pid, .mark = now, .round = p->round };
