@@ -179,7 +179,7 @@ static void test_older_objects(void **state)
 	close(fd);
 	struct view v = view_of(memory_file(b.at, b.n));
 	assert_int_equal(v.catalog_rc, 0);
-	assert_int_equal(v.health.minor, 6);
+	assert_int_equal(v.health.minor, 7);
 	assert_int_equal(catalog_older(v.c, (struct proc_id){ 1 }, "Foo")->cnt, 20);
 	assert_int_equal(catalog_older(v.c, (struct proc_id){ 1 }, "Foo")->bytes, 600);
 	assert_int_equal(catalog_older(v.c, (struct proc_id){ 2 }, "Foo")->cnt, 1);
