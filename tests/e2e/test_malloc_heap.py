@@ -233,10 +233,67 @@ def test_linked_into_the_program(started, small, name):
 def test_other_allocators_are_named(started, small):
     done = alys("census", "-p", started.program(str(small / "musl")).wait_ready().pid)
     assert done.returncode == NOTHING and "its malloc is not glibc's: its C library is musl" in done.stderr, done
-    done = alys("report", "--heap", "-d", "600", "-p", started.program(str(small / "musl")).wait_ready().pid)
-    assert done.returncode == NOTHING and len(done.stderr.splitlines()) == 1, done
-    assert done.stderr.endswith("(musl): its malloc is not glibc's: its C library is musl\n"), done
     preload = {"LD_PRELOAD": "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"}
     done = alys("census", "-p", started.program(str(small / "shared"), env=preload).wait_ready().pid)
     assert done.returncode == NOTHING, done
     assert "its malloc is not glibc's" in done.stderr and "jemalloc" in done.stderr, done
+
+
+LIBRARIES = "/usr/lib/x86_64-linux-gnu/"
+PRELOADED = {"jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4", "mimalloc": "libmimalloc.so.2"}
+
+
+def with_allocator(started, name, program, musl):
+    if name == "musl":
+        return started.program(str(musl)).wait_ready()
+    return started.program(program, env={"LD_PRELOAD": LIBRARIES + PRELOADED[name]}).wait_ready()
+
+
+@pytest.mark.parametrize("name", ["jemalloc", "tcmalloc", "mimalloc", "musl"])
+@pytest.mark.parametrize("freeze", [(), ("--freeze",)], ids=["running", "frozen"])
+def test_pages_of_other_allocators(started, small, name, freeze):
+    """Without their insides: the parts add up to the RSS that the kernel has, and the mappings to its smaps."""
+    program = with_allocator(started, name, str(small / "shared"), small / "musl")
+    done = alys("census", "--heap", "-p", program.pid, "-f", "json", *freeze)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    answer, maps = json.loads(done.stdout), Path(f"/proc/{program.pid}/smaps").read_text()
+    rss = 1024 * sum(map(int, re.findall(r"^Rss: +(\d+)", maps, re.M)))
+    assert (answer["report"], answer["allocator"], answer["layout"]) == ("mappings", name, "not read")
+    assert answer["rss_resident"] == sum(answer[f"{k}_resident"] for k in ("anonymous", "stacks", "written", "files", "shared"))
+    assert abs(answer["rss_resident"] - rss) <= answer["files_resident"]
+    assert answer["total"]["resident"] == answer["anonymous_resident"] and answer["total"]["mapped"] == answer["mapped"]
+    assert answer["total"]["resident"] > 0 and answer["stacks_resident"] > 0
+    for row in answer["rows"]:
+        start, end = row["mapping"].split()[0][2:].split("-0x")
+        assert re.search(rf"^0*{start}-0*{end} ...p 00000000 00:00 0 ", maps, re.M), row
+    assert (answer["frozen_ms"] > 0) == bool(freeze)
+    text = alys("report", "--heap", "-p", program.pid).stdout
+    assert f"this is by pages, without the blocks of its allocator ({name})" in text and "told with -d SECONDS" in text
+
+
+@pytest.fixture(scope="module")
+def held_musl(tmp_path_factory):
+    path = tmp_path_factory.mktemp("held") / "c_held"
+    subprocess.run(["musl-gcc", "-w", "-O1", "-g", "-o", path, Path(__file__).parent.parent / "prog/c_held.c"], check=True)
+    return path
+
+
+@pytest.mark.bpf
+@pytest.mark.beside
+@pytest.mark.parametrize("name", ["jemalloc", "tcmalloc", "mimalloc", "musl"])
+def test_whose_blocks_keep_pages_of_other_allocators(started, held_musl, name):
+    """A page counts if what was recorded fills at most a tenth of it: by the program's own addresses."""
+    truth, out = recorded_heap(with_allocator(started, name, "c_held", held_musl), "-f", "json")
+    pages = {}
+    for start, size in [(at, 240) for at in truth["addresses"]] + [(truth["guard"], 8192)]:
+        for page in range(start >> 12, ((start + size - 1) >> 12) + 1):
+            pages[page] = pages.get(page, 0) + min(start + size, (page + 1) << 12) - max(start, page << 12)
+    held = {page: used for page, used in pages.items() if used <= 409.6}
+    answer, end = json.JSONDecoder().raw_decode(out)
+    rows = json.loads(out[end:])["rows"]
+    assert (answer["pinned_pages"], answer["pinned_used_bytes"]) == (len(held), sum(held.values())), answer
+    assert answer["pinned_other_is"] == "free, or older than the recording"
+    keepers = sum(1 for at in truth["addresses"] if at >> 12 in held or (at + 239) >> 12 in held)
+    assert sum(row["count"] for row in rows if "site_keeper" in row["site"]) == keepers > 200, rows
+    assert not [row for row in rows if "site_filler" in row["site"] or "site_old" in row["site"]]
+    assert answer["total"]["recorded"] == truth["kept"] + 1 and answer["total"]["recorded_bytes"] == truth["kept"] * 240 + 8192

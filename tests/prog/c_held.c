@@ -2,14 +2,15 @@
 /*
  * Nearly empty pages of malloc's heap: fifteen blocks of one site and one of another fill each 4,096 bytes, and the fifteen
  * are freed. c_held | fills OLD pages, prints "ready", waits for a byte | fills PAGES more, frees | prints blocks kept by
- * site and the pages that they lie in, and waits for the end of its input. A guard before and after keeps others out.
+ * site and the pages that they lie in, with glibc's headers, and their addresses, and waits for the end of its input. A guard before and after keeps others out.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SITE __attribute__((noipa)) static
-#define NO_TAIL_CALL() __asm__ volatile("" ::: "memory")
+#define TOUCH(p, size) memset(p, 1, size)
 #define SIZE 240 /* of 256 with its header */
 #define FILLERS 15
 #define OLD 50
@@ -21,28 +22,28 @@ static void *fillers[OLD + PAGES + 2][FILLERS], *kept[OLD + PAGES];
 SITE void *site_filler(void)
 {
 	void *p = malloc(SIZE);
-	NO_TAIL_CALL();
+	TOUCH(p, SIZE);
 	return p;
 }
 
 SITE void *site_old(void)
 {
 	void *p = malloc(SIZE);
-	NO_TAIL_CALL();
+	TOUCH(p, SIZE);
 	return p;
 }
 
 SITE void *site_keeper(void)
 {
 	void *p = malloc(SIZE);
-	NO_TAIL_CALL();
+	TOUCH(p, SIZE);
 	return p;
 }
 
 SITE void *site_guard(void)
 {
 	void *p = malloc(2 * PAGE);
-	NO_TAIL_CALL();
+	TOUCH(p, 2 * PAGE);
 	return p;
 }
 
@@ -88,8 +89,11 @@ int main(void)
 		for (int k = 0; k < FILLERS; k++)
 			free(fillers[i][k]);
 	}
-	printf("{\"older\": %d, \"older_pages\": %d, \"kept\": %d, \"pages\": %d}\n", OLD, pages_of(kept, OLD), PAGES,
-	       pages_of(kept + OLD, PAGES));
+	printf("{\"older\": %d, \"older_pages\": %d, \"kept\": %d, \"pages\": %d, \"guard\": %zu, \"addresses\": [%zu", OLD,
+	       pages_of(kept, OLD), PAGES, pages_of(kept + OLD, PAGES), (uintptr_t)guards[1], (uintptr_t)kept[OLD]);
+	for (int i = OLD + 1; i < OLD + PAGES; i++)
+		printf(", %zu", (uintptr_t)kept[i]);
+	puts("]}");
 	int end = getchar();
 	free(guards[0]);
 	free(guards[1]);

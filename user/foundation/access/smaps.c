@@ -58,6 +58,8 @@ static void take_number(const char *line, struct smaps_part *p)
 		p->resident = kib * 1024;
 	else if (sscanf(line, "Anonymous: %" SCNu64, &kib) == 1)
 		p->anonymous = kib * 1024;
+	else if (sscanf(line, "AnonHugePages: %" SCNu64, &kib) == 1)
+		p->huge = kib * 1024;
 	else if (sscanf(line, "Swap: %" SCNu64, &kib) == 1)
 		p->swapped = kib * 1024;
 }

@@ -12,6 +12,7 @@
 struct smaps_part { /* a mapping, in bytes */
 	uint64_t start, end, ino;
 	uint64_t resident, anonymous, swapped; /* anonymous: of a file's mapping, pages that were written to */
+	uint64_t huge;                         /* of the anonymous ones, in transparent huge pages */
 	bool shared;
 	const char *path; /* borrowed until the next one; "" = none */
 };

@@ -45,19 +45,25 @@ static const struct space_region *find_file(const struct glibc_process *p)
 	return program;
 }
 
+void glibc_other_allocators(const struct space *s, struct buf *out)
+{
+	for (size_t i = 0; i < s->regions_cnt; i++) {
+		const struct space_region *r = &s->regions[i];
+		int family = r->exec && r->ino ? alloc_family_of_file(r->path) : -1;
+		bool other = family >= 0 && family != ALLOC_LIBC && family != ALLOC_CXX;
+		const char *name = other ? alloc_family_name((enum alloc_family)family) : is_musl(r->path) ? "musl" : NULL;
+		if (!name || strstr(buf_str(out), name))
+			continue;
+		buf_adds(out, out->len ? ", " : "");
+		buf_adds(out, name);
+	}
+}
+
 /* Blocks of these are not in any arena. */
 static void note_others(struct glibc_process *p)
 {
 	struct buf names = { 0 };
-	for (size_t i = 0; i < p->space.regions_cnt; i++) {
-		const struct space_region *r = &p->space.regions[i];
-		int family = r->exec && r->ino ? alloc_family_of_file(r->path) : -1;
-		if (family < 0 || family == ALLOC_LIBC || family == ALLOC_CXX ||
-		    strstr(buf_str(&names), alloc_family_name((enum alloc_family)family)))
-			continue;
-		buf_adds(&names, names.len ? ", " : "");
-		buf_adds(&names, alloc_family_name((enum alloc_family)family));
-	}
+	glibc_other_allocators(&p->space, &names);
 	snprintf(p->others, sizeof(p->others), "%s", buf_str(&names));
 	buf_free(&names);
 }

@@ -3,6 +3,7 @@
 #ifndef ALYS_GLIBC_PROCESS_H
 #define ALYS_GLIBC_PROCESS_H
 
+#include "base/buf.h"
 #include "collector/place.h"
 #include "glibc/glibc_heap.h"
 
@@ -27,6 +28,8 @@ struct glibc_process {
  */
 int glibc_find(struct glibc_process *p, uint32_t tgid, struct err *err);
 void glibc_close(struct glibc_process *p);
+/* Appends the names of allocators beside glibc's malloc whose files are mapped: "jemalloc", "musl". */
+void glibc_other_allocators(const struct space *s, struct buf *out);
 /* Reads its mappings and its heap: see glibc_heap_read; messages name the process. */
 int glibc_read(struct glibc_process *p, struct glibc_heap *out, bool still, struct err *err);
 

@@ -3,10 +3,12 @@
 #include "mallocview/malloc_rss.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "access/rights.h"
 #include "access/smaps.h"
+#include "base/vec.h"
 
 struct look {
 	struct malloc_rss *out;
@@ -46,24 +48,48 @@ static uint64_t chunks_inside(const struct look *l, const struct smaps_part *p)
 	return sum;
 }
 
+/* Code and data that the kernel maps into every process: [vdso], [vvar], [vsyscall]. */
+static bool is_kernels(const struct smaps_part *p)
+{
+	return !strncmp(p->path, "[v", 2);
+}
+
+static void add(struct glibc_sum *to, const struct smaps_part *p, uint64_t resident)
+{
+	to->cnt++;
+	to->bytes += p->end - p->start;
+	to->resident += resident;
+}
+
+static int list_mapping(struct malloc_rss *out, const struct smaps_part *p)
+{
+	struct memory_mapping *m = VEC_PUSH(out, mappings);
+	if (!m)
+		return -ENOMEM;
+	*m = (struct memory_mapping){ p->start, p->end, p->resident, p->huge, !strcmp(p->path, "[heap]") };
+	out->huge += p->huge;
+	return 0;
+}
+
 static int take_part(void *ctx, const struct smaps_part *p)
 {
 	struct look *l = ctx;
 	struct malloc_rss *out = l->out;
-	out->all += p->resident;
+	add(&out->all, p, p->resident);
 	out->swapped += p->swapped;
 	if (p->shared) {
-		out->shared += p->resident;
-	} else if (p->ino) {
+		add(&out->shared, p, p->resident);
+	} else if (p->ino || is_kernels(p)) {
 		uint64_t written = p->anonymous < p->resident ? p->anonymous : p->resident;
 		out->written += written;
-		out->files += p->resident - written;
+		add(&out->files, p, p->resident - written);
 	} else if (is_stack(l, p)) {
 		uint64_t inside = chunks_inside(l, p);
 		l->in_stacks += inside;
-		out->stacks += p->resident - (inside < p->resident ? inside : p->resident);
+		add(&out->stacks, p, p->resident - (inside < p->resident ? inside : p->resident));
 	} else {
-		out->anonymous += p->resident;
+		add(&out->anonymous, p, p->resident);
+		return list_mapping(out, p);
 	}
 	return 0;
 }
@@ -79,6 +105,7 @@ static uint64_t resident_chunks(const struct glibc_sums *s)
 void malloc_rss_free(struct malloc_rss *m)
 {
 	held_pages_free(&m->held);
+	free(m->mappings);
 	*m = (struct malloc_rss){ 0 };
 }
 
@@ -97,14 +124,14 @@ int malloc_rss_look(void *ctx, struct malloc_reading *r, const struct threads *t
 	if (fd >= 0)
 		rc = smaps_each(fd, take_part, &l) ?: rc;
 	uint64_t elsewhere = resident_chunks(&out->sums) - l.in_stacks;
-	if (!rc && elsewhere > out->anonymous) {
+	if (!rc && elsewhere > out->anonymous.resident) {
 		pages.own = true;
 		glibc_sums_take(&r->heap, ALL_ARENAS, &pages, &out->sums);
 		elsewhere = resident_chunks(&out->sums);
 	}
 	rc = rc ?: held_pages_take(&r->heap, &pages, &out->held);
 	pages_close(&pages);
-	out->anonymous -= elsewhere < out->anonymous ? elsewhere : out->anonymous;
+	out->anonymous.resident -= elsewhere < out->anonymous.resident ? elsewhere : out->anonymous.resident;
 	for (size_t i = 0; i < t->list_cnt; i++)
 		out->unknown_stacks += !t->list[i].sp;
 	return rc ? err_set(err, -rc, "process %u (%s): which of its pages are in memory cannot be read: %s", m->tgid,

@@ -10,10 +10,18 @@
 #include "mallocview/held_pages.h"
 #include "mallocview/malloc_reading.h"
 
+struct memory_mapping { /* anonymous, and no stack */
+	uint64_t start, end, resident, huge;
+	bool brk;
+};
+
 struct malloc_rss { /* bytes */
 	struct glibc_sums sums;
-	uint64_t all, stacks, anonymous, written, files, shared; /* written: private copies of pages of files */
-	uint64_t swapped;
+	struct glibc_sum all, stacks, anonymous, files, shared; /* mappings: how many, their size, what is resident */
+	uint64_t written;                                       /* private copies of pages of files */
+	uint64_t swapped, huge;                                 /* huge: of anonymous memory, in huge pages */
+	struct memory_mapping *mappings;
+	size_t mappings_cnt, mappings_cap;
 	struct held_pages held;
 	uint32_t unknown_stacks; /* of threads that were running: counted as anonymous */
 };

@@ -217,7 +217,7 @@ static size_t list_lines(const struct malloc_rss *m, struct memory_line *out)
 		bins.resident += ways[i].resident;
 	}
 	const struct memory_line lines[MEMORY_LINES] = {
-		{ "rss", "resident memory of the process (RSS)", (double)m->all, 0, 0 },
+		{ "rss", "resident memory of the process (RSS)", (double)m->all.resident, 0, 0 },
 		line_of("used", "  malloc: blocks in use", &of[CHUNK_USED]),
 		line_of("mmapped", "  malloc: blocks in mappings of their own", &m->sums.mapped),
 		line_of("tcache", "  malloc: free in threads' caches (tcache)", &of[CHUNK_TCACHE]),
@@ -225,11 +225,11 @@ static size_t list_lines(const struct malloc_rss *m, struct memory_line *out)
 		line_of("bins", "  malloc: free in bins", &bins),
 		line_of("top", "  malloc: free at the top of arenas", &of[CHUNK_TOP]),
 		{ "anonymous", "  other anonymous memory, arenas' own tables included",
-		  (double)(m->anonymous + of[CHUNK_FENCE].resident), 0, 0 },
-		{ "stacks", "  stacks", (double)m->stacks, 0, 0 },
+		  (double)(m->anonymous.resident + of[CHUNK_FENCE].resident), 0, 0 },
+		{ "stacks", "  stacks", (double)m->stacks.resident, 0, 0 },
 		{ "written", "  data of programs and libraries: private copies", (double)m->written, 0, 0 },
-		{ "files", "  files: code and constants", (double)m->files, 0, 0 },
-		{ "shared", "  shared memory", (double)m->shared, 0, 0 },
+		{ "files", "  files: code and constants", (double)m->files.resident, 0, 0 },
+		{ "shared", "  shared memory", (double)m->shared.resident, 0, 0 },
 	};
 	memcpy(out, lines, sizeof(lines));
 	return MEMORY_LINES;
@@ -287,12 +287,12 @@ static void describe_rss(struct taking *t, const struct malloc_rss *m)
 static int write_rss(struct taking *t, const struct malloc_rss *m, struct sink_out *out, struct err *err)
 {
 	struct memory_line lines[MEMORY_LINES];
-	struct malloc_table table = { .facts = facts_of(t), .rss = (double)m->all, .lines = lines };
+	struct malloc_table table = { .facts = facts_of(t),
+				      .memory = { lines, list_lines(m, lines), (double)m->all.resident, "Blocks", "blocks" } };
 	struct glibc_sizes sizes;
 	int rc = glibc_sizes_take(&t->reading.heap, &sizes);
 	if (rc)
 		return err_set(err, ENOMEM, "out of memory");
-	table.lines_cnt = list_lines(m, lines);
 	rc = add_sizes(&sizes, &table) ? err_set(err, ENOMEM, "out of memory") : 0;
 	size_t rows = table.rows_cnt;
 	rc = rc ?: report_malloc(&table, &t->o->report, out, err);

@@ -15,6 +15,7 @@
 #include "heapview/heap_process.h"
 #include "mallocview/malloc_objects.h"
 #include "mallocview/malloc_verb.h"
+#include "mallocview/page_view.h"
 #include "sink/output.h"
 
 static int status_of(int rc)
@@ -39,9 +40,14 @@ static int write_either(const struct census_options *o, const struct recorded_he
 		return rc;
 	}
 	rc = malloc_write(o, r, out, err);
+	bool is_other = rc == -ENOENT || rc == -ENODATA || rc == -ENOTSUP;
+	struct err neither = *err;
+	if (is_other && o->heap && !o->malloc) {
+		*err = (struct err){ 0 };
+		return page_view_write(o, r, neither.text, out, err);
+	}
 	if ((rc != -ENOENT && rc != -ENODATA) || o->malloc)
 		return rc;
-	struct err neither = *err;
 	return err_set(err, ENOENT, "%.250s; and %.250s", none.text, neither.text);
 }
 

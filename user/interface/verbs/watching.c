@@ -167,24 +167,19 @@ static int find_collector(uint32_t tgid, struct err *err)
 	return rc;
 }
 
-/*
- * Fails early if the report needs a heap that the process does not have: a collector's, or with --heap glibc's malloc. Other
- * errors are left to the recording.
- */
-static bool lacks_heap(const struct report_request *o, struct err *err)
+/* Fails early if the report needs a collector that the process does not have. Other errors are left to the recording. */
+static bool lacks_collector(const struct report_request *o, struct err *err)
 {
 	struct err why = { 0 };
-	if ((!o->gc_wait && !o->heap) || find_collector(o->report.pid, &why) != -ENOENT)
+	if (!o->gc_wait || find_collector(o->report.pid, &why) != -ENOENT)
 		return false;
-	if (o->heap && !o->gc_wait)
-		return mallocview_find(o->report.pid) == -ENOENT;
 	err_set(err, ENOENT, "--live: %s", why.text);
 	return true;
 }
 
 int watching_report(const struct report_request *o, struct err *err)
 {
-	if (lacks_heap(o, err))
+	if (lacks_collector(o, err))
 		return EXIT_NOTHING;
 	struct watching w = { .o = o, .report = o->report, .heap = heap_new(), .wait_ns = UINT64_MAX };
 	if (!w.heap) {
