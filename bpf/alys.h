@@ -90,7 +90,7 @@ struct alys_ev_stack {
 	__u64 hash;
 	__u32 n;
 	__u16 end;    /* ALYS_STOP_* */
-	__u16 memory; /* of a page's first touch or a mapping: ALYS_MEMORY_*; else 0 */
+	__u16 memory; /* of a page's first touch or a mapping: ALYS_MEMORY_*; of a typed block: ALYS_MEMORY_TYPED; else 0 */
 };
 
 /* How a stack walk ended: same numbers as STACK_END_LIST in catalog.h, checked by static asserts in intake.c. */
@@ -128,6 +128,8 @@ struct alys_ev_range {
 #define ALYS_MEMORY_FILE 3
 #define ALYS_MEMORY_SHARED 4
 #define ALYS_MEMORY_RESERVED 5 /* of mappings: anonymous, without access when it was mapped */
+/* The other bits: the number that the program gives to the type of the block. */
+#define ALYS_MEMORY_TYPED 0x8000
 
 #define ALYS_PAGE_SZ 4096ull
 #define ALYS_HUGE_SZ (2ull << 20)
@@ -272,10 +274,10 @@ struct alys_site {
 	__u8 shape;    /* ALYS_SHAPE_* */
 	__u8 nest;     /* ALYS_NEST_* */
 	__u8 arg[3];   /* argument numbers (0..5) in the order of the shape's formula */
-	__u8 kind_arg; /* with ALYS_SITE_GC_KIND */
+	__u8 kind_arg; /* with ALYS_SITE_GC_KIND, or typed */
 	__u16 flags;   /* ALYS_SITE_* */
 	__u8 reg;      /* ALYS_REG_* with the result at an exit, the list's address at a refill; else 0 */
-	__u8 pad;
+	__u8 typed;    /* not 0: kind_arg holds the program's own type of the block */
 	__u16 account; /* entry: index of the function in `calls` */
 	__u16 pad2;
 };
@@ -334,6 +336,8 @@ struct alys_tcache {
 	struct alys_proof taken, resized;
 };
 
+#define ALYS_BEAM_OWN_TYPES 4
+
 /* Where an Erlang VM keeps the bounds of a process' heap: offsets of words in its struct Process. htop 0: not known. */
 struct alys_beam {
 	__u16 heap, high_water, htop, stop, hend;
@@ -345,6 +349,7 @@ struct alys_beam {
 	__u32 pid_table; /* ELF address of how the VM permutes these bits, see struct beam_table; 0 = not at all */
 	__u16 gen_gcs;   /* 16 bits: minor collections since the last major one; 0 = not known */
 	__u16 pad[3];
+	__u16 own_types[ALYS_BEAM_OWN_TYPES]; /* of blocks that hold what heap-fulls count; 0 = none */
 };
 
 /*

@@ -97,6 +97,7 @@ static __noinline int beam_walk(struct pt_regs *ctx, struct walk_slot *w, const 
 	else
 		beam_scan(&s);
 	w->rec.n = s.n;
+	w->rec.memory = 0;
 	return 0;
 }
 

@@ -126,6 +126,15 @@ static __always_inline void read_arguments(struct pt_regs *ctx, const struct aly
 	p->jumps = !!(site->flags & ALYS_SITE_JUMPS);
 }
 
+/* A block for the heap of an Erlang process is followed, because of calls below it, but not recorded. */
+static __noinline int read_type(struct pt_regs *ctx, const struct alys_site *site, struct pending *p)
+{
+	p->memory = memory_typed(ctx, site);
+	if (is_counted_elsewhere(site, p->memory))
+		p->sampled = 0;
+	return 0;
+}
+
 /* GC_malloc_kind's kinds 0 and 3: PTRFREE and AUNCOLLECTABLE (gc_priv.h). */
 static __always_inline bool holds_no_pointers(__u32 kind)
 {
@@ -192,6 +201,7 @@ static __always_inline void call_read(struct pt_regs *ctx, const struct alys_sit
 	p->enter = is_reallocation(p->shape) || is_selective() ? bpf_ktime_get_ns() : 0;
 	p->flags = 0;
 	p->stack = w->stack;
+	read_type(ctx, site, p);
 	if (p->sampled) {
 		if (is_atomic(ctx, site))
 			p->flags = ALYS_F_ATOMIC;
@@ -208,14 +218,14 @@ static __always_inline void call_read(struct pt_regs *ctx, const struct alys_sit
 static __always_inline void call_walk(struct pt_regs *ctx, struct pending *p)
 {
 	if (p->sampled && !p->stack)
-		p->stack = stack_take(ctx, p->frame);
+		p->stack = stack_take(ctx, p->frame, p->memory);
 }
 
 /* The same for a walk that has begun already. */
 static __always_inline void call_walk_on(struct pt_regs *ctx, struct pending *p, __s32 slot)
 {
 	if (p->sampled && !p->stack)
-		p->stack = stack_end(ctx, p->frame, slot);
+		p->stack = stack_end(ctx, p->frame, slot, p->memory);
 	else
 		stack_drop(slot);
 }

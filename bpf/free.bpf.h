@@ -80,7 +80,7 @@ static __always_inline void free_take(struct pt_regs *ctx, const struct alys_sit
 {
 	__s32 slot = config.free_stacks ? stack_begin(ctx, cfa) : -1;
 	if (is_wanted_free(ctx, site, slot))
-		emit_free(addr, config.free_stacks ? stack_end(ctx, cfa, slot) : 0, 0);
+		emit_free(addr, config.free_stacks ? stack_end(ctx, cfa, slot, 0) : 0, 0);
 	else
 		stack_drop(slot);
 }

@@ -85,7 +85,7 @@ int gc_begin(struct pt_regs *ctx)
 {
 	struct gc_state *s = begin(ctx);
 	if (s)
-		s->stack = stack_take(ctx, s->frame);
+		s->stack = stack_take(ctx, s->frame, 0);
 	return 0;
 }
 

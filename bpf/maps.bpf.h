@@ -43,6 +43,7 @@ struct pending {
 	__u8 collected; /* mostly freed by a collector, which is not seen here */
 	__u8 trial;     /* ALYS_SITE_TRIAL */
 	__u8 predicted;
+	__u32 memory;     /* as in struct alys_ev_stack */
 	__u64 user;       /* of a mark: the call may run program code, whose calls are not nested */
 	__u64 prediction; /* if predicted: the result, according to the site or prediction on trial */
 	__u64 caller;     /* return address, of a mark or of a call that may jump */

@@ -126,6 +126,7 @@ static __noinline __u64 noted_stack_kernel(struct pt_regs *ctx)
 	__u32 max = config.max_frames, n = got > 0 ? (__u32)got / 8 : 0;
 	w->s.missed = 0;
 	w->rec.hash = stack_owner();
+	w->rec.memory = 0;
 	w->rec.n = n < max ? n : max;
 	w->rec.end = n < max ? ALYS_STOP_UNKNOWN : ALYS_STOP_TRUNCATED;
 	hash_frames(w);

@@ -18,7 +18,10 @@ static __always_inline void finish_realloc(const struct pending *p, __u64 addr)
 {
 	__u64 old = p->old;
 	if (!is_selective()) {
-		emit_realloc(p, addr, old);
+		if (p->sampled)
+			emit_realloc(p, addr, old);
+		else
+			count(ALYS_ST_UNSAMPLED);
 		return;
 	}
 	if (old && !sampled_del(old, p->enter))

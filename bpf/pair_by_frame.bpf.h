@@ -88,6 +88,15 @@ static __noinline int frame_stack(struct pt_regs *ctx, struct call_room *room, _
 	return 0;
 }
 
+/* Not inlined: see call_walk for the stack that its caller may use. */
+static __noinline int frame_read(struct pt_regs *ctx, const struct alys_site *site, const struct request *w, struct call_room *room,
+				 __u64 cfa)
+{
+	call_read(ctx, site, w, &room->now, cfa);
+	frame_look(ctx, site, room);
+	return 0;
+}
+
 /* The call, described in the thread's call_room; NULL if it is not followed. */
 static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 {
@@ -124,8 +133,7 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 	why = ALYS_ST_UNSAMPLED;
 	if (is_unwanted(ctx, site, &w))
 		goto leave;
-	call_read(ctx, site, &w, &room->now, cfa);
-	frame_look(ctx, site, room);
+	frame_read(ctx, site, &w, room, cfa);
 	return room;
 leave:
 	frame_leave(ctx, site, cfa, w.size, why);

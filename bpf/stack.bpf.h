@@ -191,8 +191,11 @@ static __always_inline void stack_walk(struct pt_regs *ctx, __u64 cfa, __u32 slo
 		stack_check(ctx, cfa, slot);
 }
 
-/* The call stack as the hash that events carry; 0 = none. */
-static __always_inline __u64 stack_end(struct pt_regs *ctx, __u64 cfa, __s32 slot)
+/*
+ * The call stack as the hash that events carry; 0 = none. memory: as in struct alys_ev_stack; equal calls that allocate another
+ * kind of it are other stacks.
+ */
+static __always_inline __u64 stack_end(struct pt_regs *ctx, __u64 cfa, __s32 slot, __u32 memory)
 {
 	if (!config.max_frames)
 		return 0;
@@ -202,6 +205,8 @@ static __always_inline __u64 stack_end(struct pt_regs *ctx, __u64 cfa, __s32 slo
 		return 0;
 	}
 	stack_walk(ctx, cfa, slot, w);
+	w->rec.memory = memory;
+	w->rec.hash = stack_mix(w->rec.hash, memory);
 	return walk_finish(slot);
 }
 
@@ -222,9 +227,9 @@ static __always_inline __u64 stack_take_anywhere(struct pt_regs *regs, __u64 own
 	return walk_finish(slot);
 }
 
-static __always_inline __u64 stack_take(struct pt_regs *ctx, __u64 cfa)
+static __always_inline __u64 stack_take(struct pt_regs *ctx, __u64 cfa, __u32 memory)
 {
-	return stack_end(ctx, cfa, stack_begin(ctx, cfa));
+	return stack_end(ctx, cfa, stack_begin(ctx, cfa), memory);
 }
 
 #endif

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT, alys, assert_law, has_events, wait_until
+from conftest import ROOT, alys, assert_law, assert_same, events_of, has_events, tally, wait_until
 
 pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
@@ -57,6 +57,12 @@ def by_process(trace, *args):
 
 def words_in(trace):
     return sum(row["words"] for row in table(trace))
+
+
+def by_type(trace, show, *args):
+    done = alys("report", "--by", "type", "--show", show, "-f", "json", "--top", "0", *args, trace)
+    assert done.returncode == 0, done.stderr
+    return {row["type"]: row for row in json.loads(done.stdout)["rows"]}
 
 
 def text(trace, *args):
@@ -157,6 +163,69 @@ def test_functions_in_c(started, vm, tmp_path):
     # The library is loaded by the first call, and its unwind rows are known soon after.
     callers = {row["function"]: row["count"] for row in table(trace, "--show", "alloc", "--callers", "keep_one")}
     assert callers["make"] > 0.5 * times and set(callers) <= {"make", "[unknown]"}
+    assert by_type(trace, "alloc")["nif_internal"]["bytes"] >= 100 * times
+    assert_law(trace)
+
+
+HEAP_TYPES = {"heap", "old_heap", "heap_frag", "message"}
+# Of what the VM does beside the program.
+FEW = 20
+# Bytes of a row in a table of the type set: {I, I, I} and what is before it.
+ROW = 64
+
+
+def assert_blocks(trace, rows):
+    """Rows of tables and binaries that words:blocks(N) makes, and what stays of them."""
+    came, stays = by_type(trace, "alloc"), by_type(trace, "live")
+    assert 2 * rows <= came["db_term"]["count"] <= 2 * rows + FEW
+    assert rows <= stays["db_term"]["count"] <= rows + FEW
+    big, size = rows // 100, 100000
+    for found in came, stays:
+        assert rows * ROW <= found["db_term"]["bytes"] < (2 * rows + FEW) * ROW + FEW * 100
+        assert big <= found["binary"]["count"] and big * size <= found["binary"]["bytes"] < (big + FEW) * size
+    return came
+
+
+@pytest.mark.parametrize("families", [("--allocator", "erts"), ("--allocator", "erts,libc"), ()])
+def test_blocks_of_the_vm(started, vm, tmp_path, families):
+    """Binaries and ETS by the VM's own types, to the block; of heaps either the blocks or the words."""
+    trace, rows = tmp_path / "t.alys", 10000
+    program = vm("blocks", rows, "+JPperf", "true")
+    tracer = started.tracer("-p", program.pid, "-o", trace, *families).recording()
+    assert program.go().truths()[0]["answer"] == rows
+    tracer.stop()
+    came = assert_blocks(trace, rows)
+    law = assert_law(trace).rows
+    assert HEAP_TYPES & set(came) == (HEAP_TYPES & set(came) if families else set())
+    assert ("heap" in came) == bool(families) and (law.get("unsampled", 0) > 0) == (not families)
+    # What these lie in, carriers of the VM, is in no row: they are larger than all that it gets from malloc for itself.
+    assert came.get("[no type]", {"bytes": 0})["bytes"] < 5000000
+
+
+@pytest.mark.parametrize("cheap", [(), ("--return-probes",)])
+def test_blocks_by_number(started, tmp_path, cheap):
+    """Tables of types that do not fit each other: numbers. Each block counts once, though all are malloc's."""
+    trace = tmp_path / "t.alys"
+    program = started.program("c_erts_odd").wait_ready()
+    tracer = started.tracer("-p", program.pid, "-o", trace, *cheap).recording()
+    truth = program.go().truths()[0]
+    tracer.stop()
+    assert_same(truth["sites"], tally(events_of(trace, tmp_path))[program.pid])
+    came, stays = by_type(trace, "alloc"), by_type(trace, "live")
+    assert {name: row["count"] for name, row in came.items()} == {"type 25031": 10, "type 27434": 2}
+    assert {name: row["bytes"] for name, row in stays.items()} == {"type 25031": 600, "type 27434": 5000}
+    assert_law(trace)
+
+
+def test_blocks_sampled(started, vm, tmp_path):
+    trace, rows = tmp_path / "t.alys", 30000
+    program = vm("blocks", rows, "+JPperf", "true")
+    tracer = started.tracer("-p", program.pid, "-o", trace, "--allocator", "erts", "--sample", "bytes:4k", "--max-overhead", "0").recording()
+    assert program.go().truths()[0]["answer"] == rows
+    tracer.stop()
+    came, stays = by_type(trace, "alloc")["db_term"], by_type(trace, "live")["db_term"]
+    for found, want in (came, 2 * rows), (stays, rows):
+        assert 0 < found["error"] and abs(found["bytes"] - want * ROW) < 5 * found["error"] + FEW * ROW, (found, want)
     assert_law(trace)
 
 

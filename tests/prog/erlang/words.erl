@@ -28,6 +28,7 @@ run(messages, N) -> messages(N);
 run(httpd, N) -> httpd(N);
 run(kept, N) -> in_process(fun() -> kept(lists:seq(1, 100000), N) end);
 run(generations, N) -> in_process(fun() -> generations([], N) end);
+run(blocks, N) -> blocks(N);
 run(binaries, N) -> binaries(N);
 run(upgrade, N) -> upgrade(N);
 run(nif, N) -> in_process(fun() -> S = tally:run(N), erlang:garbage_collect(), S end);
@@ -150,3 +151,15 @@ generations(List, 0) -> length(List);
 generations(List, N) ->
 	[true = erlang:garbage_collect(self(), [{type, Type}]) || Type <- [minor, minor, minor, major]],
 	generations([N | List], N - 1).
+
+%% N rows in each of two tables, of which one is deleted; N div 100 binaries of 100 KB that stay.
+blocks(N) ->
+	[Gone, _] = [table(N) || _ <- [1, 2]],
+	true = ets:delete(Gone),
+	put(kept, [binary:copy(<<I:8>>, 100000) || I <- lists:seq(1, N div 100)]),
+	N.
+
+table(N) ->
+	Table = ets:new(rows, [set]),
+	[true = ets:insert(Table, {I, I, I}) || I <- lists:seq(1, N)],
+	Table.

@@ -78,6 +78,12 @@ const struct byte_counter *attach_counter(const struct attach *a, struct module_
 	return f && f->served && f->list.counter.known ? &f->list.counter : NULL;
 }
 
+const char *attach_block_type(const struct attach *a, struct module_id module, uint32_t number)
+{
+	const struct file_sites *f = sitecache_find(&a->sites, module);
+	return f ? beam_type_name(&f->list.types, number) : NULL;
+}
+
 static size_t notes_used(const struct file_sites *f)
 {
 	size_t used = 0;

@@ -49,6 +49,9 @@ size_t attach_files(const struct attach *a);
 /* The file's own counter of allocated bytes; NULL: it has none, or is not probed. */
 const struct byte_counter *attach_counter(const struct attach *a, struct module_id module);
 
+/* What the file's own allocators call this type of blocks; NULL: not known. */
+const char *attach_block_type(const struct attach *a, struct module_id module, uint32_t number);
+
 /* Processes share links, and BPF filters them by process. Call before the first process is attached. */
 void attach_share(struct attach *a, bool shared);
 bool attach_is_shared(const struct attach *a);

@@ -163,16 +163,18 @@ static void on_stack(void *ctx, const struct intake_stack *s)
 {
 	struct live *l = ctx;
 	struct frame frames[ALYS_MAX_FRAMES];
+	char room[LIVE_TYPE_LEN];
 	struct proc_id proc = proc_at(l, &s->who);
-	if (!proc.n || s->n > ALYS_MAX_FRAMES)
+	if (!proc.n || !s->n || s->n > ALYS_MAX_FRAMES)
 		return;
 	if (!stacks_want(&l->stacks, &l->last.of, s->hash))
 		return;
 	resolve(l, proc, s, frames);
 	l->last.of.epoch = target_epoch(l->h.targets, proc);
-	const struct stack found = {
-		.end = stack_ends_of(&l->stack_ends, s, frames), .n = s->n, .frames = frames, .type = memory_name(s->memory)
-	};
+	const struct stack found = { .end = stack_ends_of(&l->stack_ends, s, frames),
+				     .n = s->n,
+				     .frames = frames,
+				     .type = live_type_at(l, s, frames, room) };
 	stacks_put(&l->stacks, &l->last.of, s->hash, &found);
 }
 

@@ -100,6 +100,9 @@ void live_end_reused(struct live *l, uint32_t tgid);
 
 /* To the consumer. */
 void live_write_event(struct live *l, const struct event *e);
+#define LIVE_TYPE_LEN 24
+/* What was allocated at a stack, as far as the kernel or the allocator itself says it; NULL: neither does. room: for the text. */
+const char *live_type_at(struct live *l, const struct intake_stack *s, const struct frame *probe, char room[LIVE_TYPE_LEN]);
 /*
  * Of --rss and --maps: an event of memory that came, a range that went or moved (both of the subject's heap; 0 or -ENOMEM); a
  * program that has begun, was forked or has ended.

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/live: pages and mappings, where the recording is about these. See live.h. */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "recorder/live.h"
 #include "resident/resident_memory.h"
 
@@ -69,4 +72,15 @@ void live_settle(struct live *l, uint64_t now_ns)
 		if (record_has(l->h.o, SUBJECT_MAPPINGS) && mappings_settle(&l->mappings, maps, p->tgid, now_ns))
 			l->abandoned = true;
 	}
+}
+
+const char *live_type_at(struct live *l, const struct intake_stack *s, const struct frame *probe, char room[LIVE_TYPE_LEN])
+{
+	uint32_t number = s->memory & (ALYS_MEMORY_TYPED - 1);
+	if (!(s->memory & ALYS_MEMORY_TYPED))
+		return memory_name(s->memory);
+	const struct mapping *m = probe->map.n ? catalog_mapping(l->h.catalog, probe->map) : NULL;
+	const char *name = m ? attach_block_type(l->attach, m->module, number) : NULL;
+	snprintf(room, LIVE_TYPE_LEN, "type %" PRIu32, number);
+	return name ? name : room;
 }

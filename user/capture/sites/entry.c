@@ -27,6 +27,12 @@ struct walk {
 	enum entry_stop stop;
 };
 
+/* An argument beyond those of its shape. */
+static bool has_kind(const struct allocator *row)
+{
+	return row->typed || row->flags & ALYS_SITE_GC_KIND;
+}
+
 static void set_arguments(struct walk *k, const struct allocator *row)
 {
 	static const uint8_t counts[] = {
@@ -35,7 +41,7 @@ static void set_arguments(struct walk *k, const struct allocator *row)
 	};
 	for (unsigned int i = 0; i < counts[row->shape]; i++)
 		k->args[k->args_cnt++] = INSN_BIT(plan_arg_reg(row->arg[i]));
-	if (row->flags & ALYS_SITE_GC_KIND)
+	if (has_kind(row))
 		k->args[k->args_cnt++] = INSN_BIT(plan_arg_reg(row->kind_arg));
 }
 
@@ -122,7 +128,7 @@ static void place_arguments(const struct walk *k, struct site *s)
 	memcpy(s->arg, s->row->arg, sizeof(s->arg));
 	s->kind_arg = s->row->kind_arg;
 	for (size_t i = 0; i < k->args_cnt; i++) {
-		bool is_kind = (s->row->flags & ALYS_SITE_GC_KIND) && i + 1 == k->args_cnt;
+		bool is_kind = has_kind(s->row) && i + 1 == k->args_cnt;
 		uint8_t *arg = is_kind ? &s->kind_arg : &s->arg[i];
 		*arg = (uint8_t)position_of(k->best_args[i], *arg);
 	}

@@ -374,6 +374,19 @@ static int find_beam(struct plan *p)
 	return 0;
 }
 
+/* The types of blocks of the VM's own allocators. Blocks of heaps are not recorded if their words are. */
+static int find_types(struct plan *p)
+{
+	struct site_list *l = p->list;
+	size_t found = 0;
+	for (size_t i = 0; i < l->sites_cnt; i++)
+		found += l->sites[i].row->typed && l->sites[i].state == SITE_PROBED;
+	int rc = found ? beam_types_find(p->funcs.elf, &l->types) : 0;
+	if (l->beam.htop)
+		beam_types_of_heaps(&l->types, l->beam.own_types);
+	return rc;
+}
+
 static int choose_place(struct plan *p)
 {
 	bool can = false;
@@ -422,7 +435,7 @@ static int has_row(const struct elf *e, const char *path)
 static int find(const struct elf *e, const char *path, const struct sites_options *o, struct site_list *out, struct err *err)
 {
 	static int (*const steps[])(struct plan *) = {
-		choose_place,      select_rows, find_beam,        cover_sites, place_probes,
+		choose_place,      select_rows, find_beam,        find_types,  cover_sites, place_probes,
 		result_exits_find, reach_find,  find_predictions, find_cached, find_direct,
 	};
 	struct plan p = { .options = o, .list = out, .path = path };

@@ -128,6 +128,8 @@ void sites_write(const struct site_list *l, struct buf *out)
 	buf_add(out, l->exits, l->exits_cnt * sizeof(*l->exits));
 	for (size_t i = 0; i < l->sites_cnt; i++)
 		put_site(&l->sites[i], out);
+	buf_varint(out, l->types.at_cnt);
+	buf_add(out, l->types.at, l->types.at_cnt * sizeof(*l->types.at));
 }
 
 static bool take_head(struct cursor *c, struct site_list *out)
@@ -140,6 +142,7 @@ static bool take_head(struct cursor *c, struct site_list *out)
 	memcpy(out, from, sizeof(*out));
 	out->sites = NULL;
 	out->exits = NULL;
+	out->types = (struct beam_types){ 0 };
 	out->sites_cnt = out->sites_cap = out->exits_cnt = out->exits_cap = 0;
 	SETTLE(out->takes_lists);
 	SETTLE(out->direct);
@@ -150,6 +153,17 @@ static bool take_head(struct cursor *c, struct site_list *out)
 	return !c->bad && (unsigned int)out->at <= SAMPLE_AT_REFILL;
 }
 
+static int take_type(struct cursor *c, struct beam_types *out)
+{
+	const void *from = cursor_bytes(c, sizeof(*out->at));
+	struct beam_type *t = from ? VEC_PUSH(out, at) : NULL;
+	if (!t)
+		return from ? -ENOMEM : -EPROTO;
+	memcpy(t, from, sizeof(*t));
+	TERMINATE(t->name);
+	return 0;
+}
+
 int sites_read(struct cursor *c, struct site_list *out)
 {
 	int rc = take_head(c, out) ? 0 : -EPROTO;
@@ -158,6 +172,9 @@ int sites_read(struct cursor *c, struct site_list *out)
 		rc = take_exit(c, sites, out);
 	for (size_t i = 0; !rc && i < sites; i++)
 		rc = take_site(c, out);
+	size_t types = rc ? 0 : cursor_varint(c);
+	for (size_t i = 0; !rc && i < types; i++)
+		rc = take_type(c, &out->types);
 	if (rc)
 		sites_free(out);
 	return rc;

@@ -19,6 +19,7 @@ void sites_free(struct site_list *l)
 	}
 	free(l->sites);
 	free(l->exits);
+	beam_types_free(&l->types);
 	*l = (struct site_list){ 0 };
 }
 
@@ -118,6 +119,7 @@ void sites_fill_entry(const struct site *s, uint32_t object, struct alys_site *o
 		.nest = s->row->nest,
 		.arg = { s->arg[0], s->arg[1], s->arg[2] },
 		.kind_arg = s->kind_arg,
+		.typed = s->row->typed,
 		.reg = s->reg,
 		.flags = entry_flags(s),
 	};

@@ -15,6 +15,7 @@
 #include "alys.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "beam/block_types.h"
 #include "code/counter.h"
 #include "code/tcache.h"
 #include "elf/elf.h"
@@ -108,6 +109,7 @@ struct site_list {
 	bool program;                /* not a library: cannot be loaded alone */
 	bool direct;                 /* exits that see whole calls are used */
 	struct alys_beam beam;       /* of an Erlang VM */
+	struct beam_types types;     /* of its blocks */
 	struct alys_lists lists;     /* if a site is predicted, or with refills */
 	struct tcache_place tcache;  /* if a site is cached */
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* in that code, but called for the program */

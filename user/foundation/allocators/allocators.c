@@ -31,6 +31,12 @@
 #define USDT(sym, shp) ROW(sym, USDT, shp, 0, 0, 0, .runs_user_code = true)
 /* Process heaps of the Erlang VM: seen when a process collects its heap, and when it ends. */
 #define BEAM(sym) ROW(sym, BEAM, HEAPFUL, 0, 0, 0, .runs_user_code = true)
+/* The Erlang VM's own allocators (erl_alloc_util.c): the type of a block, an allocator, then as malloc's. They call nothing back. */
+#define ERTS(sym, shp, a, b) ROW(sym, ERTS, shp, a, b, 0, .typed = true)
+/* Four ways in which an allocator may be shared by threads; `mv`: for blocks that may have to be copied. */
+#define ERTS_OF(sharing)                                                                               \
+	ERTS("erts_alcu_alloc" sharing, SIZE, 2, 0), ERTS("erts_alcu_realloc" sharing, REALLOC, 2, 3), \
+		ERTS("erts_alcu_realloc_mv" sharing, REALLOC, 2, 3), ERTS("erts_alcu_free" sharing, FREE, 2, 0)
 #define KIND .flags = ALYS_SITE_GC_KIND, .kind_arg
 #define ATOMIC .flags = ALYS_SITE_ATOMIC
 #define ZERO_FREES .flags = ALYS_SITE_FREES_ON_ZERO
@@ -189,6 +195,10 @@ static const struct allocator rows[] = {
 	BEAM("erts_gc_after_bif_call_lhf"),
 	BEAM("erts_garbage_collect_hibernate"),
 	BEAM("erts_do_exit_process"),
+	ERTS_OF(""),
+	ERTS_OF("_ts"),
+	ERTS_OF("_thr_spec"),
+	ERTS_OF("_thr_pref"),
 };
 
 /* Special allocators first: most of them also define glibc's symbols. */

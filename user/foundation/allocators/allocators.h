@@ -16,7 +16,7 @@
 /*
  * The name, and the separator before it in a list. LIBC: malloc and related functions under their plain names,
  * whichever library provides them. USDT: no functions, but probes that a program's own sampler defines for tracers.
- * OWN: functions that the user names (own.h).
+ * BEAM: heaps of Erlang processes. ERTS: the allocators of the Erlang VM itself. OWN: functions that the user names (own.h).
  */
 #define ALLOC_FAMILY_LIST(X)         \
 	X(LIBC, "", "libc")          \
@@ -27,6 +27,7 @@
 	X(CXX, ",", "c++")           \
 	X(USDT, ",", "usdt")         \
 	X(BEAM, ",", "beam")         \
+	X(ERTS, ",", "erts")         \
 	X(OWN, ",", "own")
 
 #define ALLOC_FAMILY_ENUM_(id, before, name) ALLOC_##id,
@@ -50,6 +51,7 @@ struct allocator {
 	uint8_t shape;  /* ALYS_SHAPE_* */
 	uint8_t arg[3]; /* as in struct alys_site */
 	uint8_t kind_arg;
+	bool typed;     /* kind_arg has the program's own type of the block */
 	uint16_t flags; /* ALYS_SITE_* */
 	uint8_t nest;   /* ALYS_NEST_* */
 	/* may call back, throw or switch stacks: its return address is never modified */

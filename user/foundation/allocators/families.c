@@ -34,6 +34,7 @@ static const struct family {
 		.entries = { "operator new.*" },
 	},
 	[ALLOC_BEAM] = { .files = { "beam.smp" }, .inner = { "erts_garbage_collect", "erts_gc_after_bif_call" } },
+	[ALLOC_ERTS] = { .inner = { "erts_alcu_", "erts_sys_", "erts_mseg_" } },
 };
 
 static const char *const names[ALLOC_FAMILIES] = {
