@@ -89,8 +89,8 @@ static __noinline int frame_stack(struct pt_regs *ctx, struct call_room *room, _
 }
 
 /* Not inlined: see call_walk for the stack that its caller may use. */
-static __noinline int frame_read(struct pt_regs *ctx, const struct alys_site *site, const struct request *w, struct call_room *room,
-				 __u64 cfa)
+static __noinline int frame_read(struct pt_regs *ctx, const struct alys_site *site, const struct request *w,
+				 struct call_room *room, __u64 cfa)
 {
 	call_read(ctx, site, w, &room->now, cfa);
 	frame_look(ctx, site, room);
