@@ -35,9 +35,14 @@ def labels_of(profile):
     return dict(found)
 
 
+def rows_by(column, trace, focus):
+    done = alys("report", "--by", column, "--show", "alloc", "--focus", focus, "-f", "json", trace)
+    assert done.returncode == 0, done.stderr
+    return {row[column]: (row["count"], row["bytes"]) for row in json.loads(done.stdout)["rows"]}
+
+
 def unquoted(text):
     return re.sub(r'\\([\\"])', r"\1", text)
-EVERY = bytes(range(1, 256))  # 0 ends a text
 
 
 def test_labels_of_a_recording(tmp_path, started):
@@ -87,13 +92,38 @@ def test_a_report_by_container(tmp_path, started, group):
         tracer = started.tracer("-p", ",".join(str(p.pid) for p in programs), "-o", trace).recording()
         for digit, program in zip("ab", programs):
             program.go()
-            truth[digit * 64] = program.truths()[0]["sites"]["site_malloc"]["bytes"]
+            site = program.truths()[0]["sites"]["site_malloc"]
+            truth[digit * 64] = site["allocs"], site["bytes"]
         tracer.stop()
     finally:
         for scope in scopes:
             conftest.remove_group(scope)
-    rows = json.loads(alys("report", "--by", "container", "--show", "alloc", "--focus", "site_malloc$", "-f", "json", trace).stdout)["rows"]
-    assert {row["container"]: row["bytes"] for row in rows} == truth
+    assert rows_by("container", trace, "site_malloc$") == truth
+
+
+def test_a_report_by_service(tmp_path, started):
+    """Processes of one service are a row; one that has no such name is known by its own."""
+    trace, truth = tmp_path / "t.alys", {}
+    names = ["till", "till", "stock", None]
+    programs = [started.program("c_libc", env={"OTEL_SERVICE_NAME": name} if name else {}).wait_ready() for name in names]
+    tracer = started.tracer("-p", ",".join(str(p.pid) for p in programs), "-o", trace).recording()
+    for name, program in zip(names, programs):
+        site = program.go().truths()[0]["sites"]["site_malloc"]
+        count, size = truth.get(name or "c_libc", (0, 0))
+        truth[name or "c_libc"] = count + site["allocs"], size + site["bytes"]
+    tracer.stop()
+    assert rows_by("service", trace, "site_malloc$") == truth
+
+
+def test_a_report_by_thread(tmp_path, started):
+    """Each of eight threads allocates blocks of a size of its own."""
+    trace = tmp_path / "t.alys"
+    program = started.program("c_threads").wait_ready()
+    tracer = started.tracer("-p", program.pid, "-o", trace).recording()
+    program.go().truths()
+    tracer.stop()
+    found = rows_by("thread", trace, "site_thread_malloc$")
+    assert sorted(found.values()) == [(4000, 4000 * (16 + 8 * thread)) for thread in range(8)], found
 
 
 def test_labels_of_a_conversion(tmp_path):

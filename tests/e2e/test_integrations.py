@@ -40,6 +40,17 @@ def configurations(title):
     return [yaml.safe_load(text) for text in blocks(section(PAGE, title), "yaml")]
 
 
+@pytest.mark.parametrize("page,command", [
+    ("integrations", "sudo alys-bpf daemon --all --listen 6060"), ("http-and-push", "sudo alys-bpf daemon --all --listen 6060"),
+    ("containers", "sudo alys-bpf daemon --all --listen 6060"), ("service", "make deb && sudo apt install ./build/packages/alys-bpf_*.deb"),
+    ("exports", "alys-bpf convert srv.alys"),
+])
+def test_every_page_begins_with_a_command(page, command):
+    """Those that test_containers.py, test_package.py and test_outputs.py execute."""
+    title, empty, first, *_ = (ROOT / f"docs/{page}.md").read_text().splitlines()
+    assert title.startswith("# ") and not empty and first.startswith(f"    {command}")
+
+
 def test_every_section_begins_with_what_works():
     assert re.findall(r"^## (.*)$", PAGE.read_text(), re.M) == TITLES
     for title in TITLES:

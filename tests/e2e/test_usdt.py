@@ -163,6 +163,18 @@ def test_weights_beside_samples(started, tmp_path, limit):
             assert 0 < told[name]["error"] and abs(told[name]["bytes"] - site["bytes"]) < 5 * told[name]["error"], name
 
 
+def test_a_daemon_takes_either(daemon, started):
+    noted, plain = started.program(PROGRAM).wait_ready(), started.program("c_fixed").wait_ready()
+    d = daemon("-p", noted.pid, "-p", plain.pid, "--follow", "--allocator", "usdt,all", "--sample", "bytes:4k", "--max-overhead", "0")
+    d.until(lambda: counters(noted.pid) == [1, 1] and changed_text(plain.pid))
+    truths = [sum(site["bytes"] for site in program.go().truths()[0]["sites"].values()) for program in (noted, plain)]
+    weighed = truths[0] + 9 * 50 * 512  # one block in ten of 500 stands for ten
+    d.until(lambda: d.top(noted.pid, "alloc_space")[None] == pytest.approx(weighed, rel=0.001))
+    d.until(lambda: d.top(plain.pid, "alloc_space")[None] == pytest.approx(truths[1], rel=0.05))
+    d.end()
+    assert counters(noted.pid) == [0, 0]
+
+
 def test_one_process_with_and_without(tmp_path):
     """A shell becomes a program with probes of its own, and that one without: each is recorded by what it has."""
     trace = tmp_path / "t.alys"
