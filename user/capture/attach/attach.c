@@ -292,14 +292,27 @@ static void note_probed(struct attach *a, struct file_sites *f)
 	f->counted = f->probed;
 }
 
+/* The process' allocators are passed over first: no block may count twice. */
+static int attach_sites(struct attach *a, uint32_t tgid, const struct proc *p, struct file_sites *f, int fd, struct err *err)
+{
+	bool noted = noted_serves(&f->list);
+	int rc = noted ? probe_leave_to_notes(a->h->probe, p->tgid, err) : 0;
+	if (rc)
+		return rc;
+	rc = trials_attach(&a->trials, tgid, f, fd, returns_for(a, p->tgid), err);
+	if (rc && noted && err->code == ESRCH)
+		probe_remove_target(a->h->probe, p->tgid);
+	else if (rc && noted)
+		probe_take_from_notes(a->h->probe, p->tgid);
+	return rc;
+}
+
 static void attach_file(struct attach *a, const struct proc *p, struct file_sites *f, int fd)
 {
 	const char *path = path_of(a, f);
 	uint32_t tgid = link_tgid(a, f, p->tgid);
 	struct err err = { 0 };
-	bool noted = noted_serves(&f->list);
-	if ((noted && probe_leave_to_notes(a->h->probe, p->tgid, &err)) ||
-	    trials_attach(&a->trials, tgid, f, fd, returns_for(a, p->tgid), &err)) {
+	if (attach_sites(a, tgid, p, f, fd, &err)) {
 		note_unprobed(a, tgid, f, &err);
 		return;
 	}

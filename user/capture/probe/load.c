@@ -320,6 +320,16 @@ int probe_leave_to_notes(struct probe *p, uint32_t tgid, struct err *err)
 	return mark_target(p, tgid, mark | ALYS_NOTED, err);
 }
 
+void probe_take_from_notes(struct probe *p, uint32_t tgid)
+{
+	uint8_t mark;
+	int fd = bpf_map__fd(p->skel->maps.targets);
+	if (bpf_map_lookup_elem(fd, &tgid, &mark))
+		return;
+	mark &= (uint8_t)~ALYS_NOTED;
+	bpf_map_update_elem(fd, &tgid, &mark, BPF_EXIST);
+}
+
 void probe_remove_target(struct probe *p, uint32_t tgid)
 {
 	bpf_map_delete_elem(bpf_map__fd(p->skel->maps.targets), &tgid);

@@ -55,6 +55,8 @@ int probe_hold_ring_fd(const struct probe *p, bool odd);
 void probe_allow_holds(struct probe *p);
 /* From now on, until it executes another program, its allocator's calls are passed over: its own probes report its blocks. */
 int probe_leave_to_notes(struct probe *p, uint32_t tgid, struct err *err);
+/* They are not passed over after all. */
+void probe_take_from_notes(struct probe *p, uint32_t tgid);
 void probe_remove_target(struct probe *p, uint32_t tgid);
 /* Never traces this process or its future children. */
 int probe_exclude(struct probe *p, uint32_t tgid, struct err *err);

@@ -101,20 +101,27 @@ static int follow_jump(struct trail *t, const struct flow_node *n, uint64_t dest
 }
 
 /*
- * A pool often ends in a jump through a pointer that its program hardly ever changes. Where it leads at first is right or
+ * Of a jump through a pointer, which programs hardly ever change, where it leads at first; 0 = not known. That is right, or
  * only useless: the exits of a function that no call of the site reaches end no call of it.
  */
+static uint64_t first_target(const struct trail *t, const struct flow_node *n)
+{
+	const struct site *s = t->site;
+	const struct funcs *f = &t->plan->funcs;
+	if (n->in.flow != INSN_INDIRECT || n->cfa != 8 || s->row->family != ALLOC_OWN || s->presumed + s->lost >= MAX_POINTERS)
+		return 0;
+	uint64_t to = elf_first_target(f->elf, n->in.vaddr);
+	return to && funcs_is_code(f, to) ? to : 0;
+}
+
 static int follow_lost(struct trail *t, const struct flow_node *n, int depth)
 {
-	bool computed = n->in.flow == INSN_INDIRECT, is_last = computed && n->cfa == 8;
-	const struct funcs *f = &t->plan->funcs;
-	bool looks = is_last && t->site->row->family == ALLOC_OWN && t->site->presumed + t->site->lost < MAX_POINTERS;
-	uint64_t dest = looks ? elf_first_target(f->elf, n->in.vaddr) : 0;
-	if (dest && funcs_is_code(f, dest)) {
+	uint64_t dest = first_target(t, n);
+	if (dest) {
 		t->site->presumed++;
 		return follow_jump(t, n, dest, depth);
 	}
-	lose(t->site, n, computed ? LOST_COMPUTED : n->to ? LOST_ELSEWHERE : LOST_NOWHERE);
+	lose(t->site, n, n->in.flow == INSN_INDIRECT ? LOST_COMPUTED : n->to ? LOST_ELSEWHERE : LOST_NOWHERE);
 	return 0;
 }
 
