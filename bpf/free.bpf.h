@@ -26,7 +26,7 @@ static __always_inline bool is_passed_on(const struct freeing *f, __u64 entry, _
 	if (f->cfa == cfa)
 		return f->caller == caller && f->addr - addr <= HEADER_SPAN;
 	return f->cfa > cfa && f->cfa - cfa < NEST_SPAN && caller >= f->code_lo && caller < f->code_hi &&
-	       caller_at(f->cfa) == f->caller;
+	       is_kept(f->cfa, f->caller);
 }
 
 /* False: internal to the allocator. Otherwise the call is noted, to recognize calls that it makes itself. */
@@ -62,7 +62,7 @@ static __noinline bool is_wanted_free(struct pt_regs *ctx, const struct alys_sit
 {
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
 	bool asks = !is_selective() || site->nest == ALYS_NEST_CALLER;
-	__u64 caller = asks ? caller_of(cfa, slot) : 0;
+	__u64 caller = asks ? caller_of(cfa, LINK_REGISTER(ctx), slot) : 0;
 	struct thread_call *t = thread_call(!is_selective());
 	if (is_nested_in(ctx, site, cfa, caller, t)) {
 		count(ALYS_ST_NESTED);

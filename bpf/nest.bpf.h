@@ -115,9 +115,9 @@ static __always_inline void frame_drop(const struct call_key *key)
  * A call that begins in the frame of one that may end in a jump, with the same return address, was reached by that
  * jump: realloc(NULL, n) ends in malloc(n). Otherwise the earlier call was left unnoticed.
  */
-static __always_inline bool is_tail_call_of(const struct pending *p, const struct alys_site *site)
+static __always_inline bool is_tail_call_of(const struct pending *p, const struct alys_site *site, __u64 link)
 {
-	return p->jumps && p->account != site->account && caller_at(p->cfa) == p->caller;
+	return p->jumps && p->account != site->account && caller_at(p->cfa, link) == p->caller;
 }
 
 /* With sampling, decision and size are those of the first call. Without, the last call's size is the better one. */
@@ -134,13 +134,13 @@ static __always_inline void take_over_sample(const struct pending *outer, struct
 	count(ALYS_ST_NESTED);
 }
 
-/* Another call begins in a frame where one waits. */
-static __noinline int frame_replace(const struct call_key *key, const struct alys_site *site, struct request *w)
+/* Another call begins in a frame where one waits. link: LINK_REGISTER at its entry. */
+static __noinline int frame_replace(const struct call_key *key, const struct alys_site *site, struct request *w, __u64 link)
 {
 	struct pending *p = frame_find(key);
 	if (!p)
 		return 0;
-	if (is_tail_call_of(p, site))
+	if (is_tail_call_of(p, site, link))
 		take_over_sample(p, w);
 	else
 		call_lost(p);
@@ -149,11 +149,11 @@ static __noinline int frame_replace(const struct call_key *key, const struct aly
 }
 
 /* The same for the plain call that the thread was in; one that is paired by frame is only marked here. */
-static __noinline int thread_replace(struct pending *p, const struct alys_site *site, __u64 cfa, struct request *w)
+static __noinline int thread_replace(struct pending *p, const struct alys_site *site, __u64 cfa, struct request *w, __u64 link)
 {
 	if (!p->cfa)
 		return 0;
-	if (p->cfa != cfa || !is_tail_call_of(p, site)) {
+	if (p->cfa != cfa || !is_tail_call_of(p, site, link)) {
 		call_lost(p);
 		return 0;
 	}
@@ -162,7 +162,7 @@ static __noinline int thread_replace(struct pending *p, const struct alys_site *
 	if (p->shape == SHAPE_MARK && !p->sampled && config.interval)
 		w->interval = NOT_SAMPLED;
 	if (p->shape == SHAPE_MARK)
-		frame_replace(&key, site, w);
+		frame_replace(&key, site, w, link);
 	else
 		take_over_sample(p, w);
 	p->cfa = 0;
@@ -209,7 +209,7 @@ static __noinline bool is_below(struct pending *p, __u64 cfa)
 {
 	if (p->user || p->cfa <= cfa || p->cfa - cfa >= NEST_SPAN || p->below++ >= NEST_CALLS)
 		return false;
-	return p->shape != SHAPE_MARK || caller_at(p->cfa) == p->caller;
+	return p->shape != SHAPE_MARK || is_kept(p->cfa, p->caller);
 }
 
 static __noinline bool lies_inside(const struct alys_range *ranges, __u64 addr)
@@ -222,18 +222,18 @@ static __noinline bool lies_inside(const struct alys_range *ranges, __u64 addr)
 }
 
 /* Below an operator new that runs program code, only calls by the allocator's `inner` code are nested. */
-static __noinline bool is_below_new(const struct thread_call *t, __u64 cfa)
+static __noinline bool is_below_new(const struct thread_call *t, __u64 cfa, __u64 link)
 {
 	__u32 i = t->new_object;
 	if (t->new_cfa <= cfa || t->new_cfa - cfa >= NEST_SPAN)
 		return false;
 	const struct alys_object *o = bpf_map_lookup_elem(&objects, &i);
-	return o && lies_inside(o->inner, caller_at(cfa) - t->new_bias);
+	return o && lies_inside(o->inner, caller_at(cfa, link) - t->new_bias);
 }
 
-static __always_inline bool is_inside(struct thread_call *t, __u64 cfa)
+static __always_inline bool is_inside(struct pt_regs *ctx, struct thread_call *t, __u64 cfa)
 {
-	return is_below(&t->call, cfa) || is_below_new(t, cfa);
+	return is_below(&t->call, cfa) || is_below_new(t, cfa, LINK_REGISTER(ctx));
 }
 
 static __always_inline struct thread_call *thread_call(bool made)
@@ -245,7 +245,7 @@ static __always_inline struct thread_call *thread_call(bool made)
 static __always_inline bool is_nested_in(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 caller,
 					 struct thread_call *t)
 {
-	return site->nest == ALYS_NEST_CALLER ? is_internal(ctx, site, caller) : t && is_inside(t, cfa);
+	return site->nest == ALYS_NEST_CALLER ? is_internal(ctx, site, caller) : t && is_inside(ctx, t, cfa);
 }
 
 static __always_inline bool is_nested_call(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 caller)
@@ -265,7 +265,7 @@ static __always_inline void thread_mark(struct pt_regs *ctx, const struct alys_s
 	if (!t)
 		return;
 	struct pending *p = &t->call;
-	thread_replace(p, site, cfa, w);
+	thread_replace(p, site, cfa, w, LINK_REGISTER(ctx));
 	if (bare)
 		return;
 	p->shape = SHAPE_MARK;

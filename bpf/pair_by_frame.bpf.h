@@ -77,7 +77,7 @@ static __noinline int call_place(struct pt_regs *ctx, const struct alys_site *si
 		gc_clear_unsampled(&own); /* a later jump in this frame is this call's, not an earlier one's */
 	if (site->nest == ALYS_NEST_THREAD)
 		thread_mark(ctx, site, cfa, room->now.caller, w);
-	frame_replace(&key, site, w);
+	frame_replace(&key, site, w, LINK_REGISTER(ctx));
 	return 0;
 }
 
@@ -118,7 +118,7 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 		return NULL;
 	}
 	frame_stack(ctx, room, cfa, w.interval != NOT_SAMPLED);
-	room->now.caller = caller_of(cfa, room->slot);
+	room->now.caller = caller_of(cfa, LINK_REGISTER(ctx), room->slot);
 	why = is_nested_call(ctx, site, cfa, room->now.caller) ? ALYS_ST_NESTED : 0;
 	/* The collector refills its threads' lists: no block has been requested yet. */
 	if (why == ALYS_ST_NESTED && site->shape == ALYS_SHAPE_BATCH)

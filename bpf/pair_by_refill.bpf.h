@@ -35,7 +35,7 @@ static __noinline struct call_room *whole_begin(struct pt_regs *ctx, const struc
 		count(ALYS_ST_UNSAMPLED);
 		return NULL;
 	}
-	if (is_internal(ctx, site, caller_at(cfa))) {
+	if (is_internal(ctx, site, caller_at(cfa, LINK_REGISTER(ctx)))) {
 		count(ALYS_ST_NESTED);
 		return NULL;
 	}

@@ -29,16 +29,16 @@ static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 		count_loss(ALYS_ST_LOST_PENDING);
 		return NULL;
 	}
-	if (is_inside(t, cfa)) {
+	if (is_inside(ctx, t, cfa)) {
 		count(ALYS_ST_NESTED);
 		return NULL;
 	}
-	thread_replace(&t->call, site, cfa, &w);
+	thread_replace(&t->call, site, cfa, &w, LINK_REGISTER(ctx));
 	call_read(ctx, site, &w, &t->call, cfa);
 	if (t->call.sampled)
 		read_gc(ctx, site, &t->call, NULL);
 	call_predict(ctx, site, t);
-	t->call.caller = t->call.jumps && !is_known(&t->call) ? caller_at(cfa) : 0;
+	t->call.caller = t->call.jumps && !is_known(&t->call) ? caller_at(cfa, LINK_REGISTER(ctx)) : 0;
 	return &t->call;
 }
 

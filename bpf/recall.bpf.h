@@ -4,7 +4,7 @@
  * walk reaches a frame with the same registers as a frame of this slot's last walk, and the words read from there on
  * are unchanged, it continues as before. Comparing a word costs a tenth of walking a frame.
  *
- * A frame's caller was found by two words, its return address and the saved rbp, and both are in the frame that
+ * A frame's caller was found by two words, its return address and the saved fp, and both are in the frame that
  * follows. Frames whose step read other words, or whose code has no table, are walked again.
  */
 #ifndef ALYS_RECALL_BPF_H
@@ -36,8 +36,8 @@ static __noinline int window_reach(struct walk_slot *w, __u64 at, __u64 top)
 enum { RECALL_SAME, RECALL_OTHER, RECALL_AWAY, RECALL_ALL };
 
 /*
- * Would the step from f lead to next again? Two words are compared; if rbp was not read, the return address twice.
- * *away: the word to be read first; rbp lies below the return address.
+ * Would the step from f lead to next again? Two words are compared; if fp was not read, the return address twice.
+ * *away: the word to be read first; fp lies below the return address.
  */
 static __always_inline int step_is(const struct walk_slot *w, const struct walk_frame *f, const struct walk_frame *next,
 				   __u64 *away)
@@ -46,17 +46,19 @@ static __always_inline int step_is(const struct walk_slot *w, const struct walk_
 	__u64 begin = w->s.window_at, end = w->s.window_sz;
 	if (f->at & WALK_FRAME_OPAQUE)
 		return RECALL_OTHER;
+	if (STEP_READS_NOTHING(f))
+		return RECALL_SAME;
 	*away = f->at & ~(__u64)WALK_FRAME_FLAGS;
 	__u64 off = *away - begin;
 	if (off >= end)
 		return RECALL_AWAY;
-	if (w->window[(off >> 3) & (WINDOW_WORDS - 1)] != bp)
+	if (CODE_ADDRESS(w->window[(off >> 3) & (WINDOW_WORDS - 1)] ^ bp))
 		return RECALL_OTHER;
-	*away = next->sp - 8;
+	*away = RETURN_AT(f, next);
 	off = *away - begin;
 	if (off >= end)
 		return RECALL_AWAY;
-	return w->window[(off >> 3) & (WINDOW_WORDS - 1)] != next->ip ? RECALL_OTHER : RECALL_SAME;
+	return CODE_ADDRESS(w->window[(off >> 3) & (WINDOW_WORDS - 1)] ^ next->ip) ? RECALL_OTHER : RECALL_SAME;
 }
 
 /* Compares up to RECALL_FRAMES frames with the last walk. RECALL_AWAY: s->wanted must be read first. */
@@ -107,7 +109,7 @@ __noinline int walk_same(__u32 slot)
 /* Index of a word in the first window; more than it has if the word lies elsewhere. */
 static __always_inline __u64 word_index(const struct walk_state *s, __u64 at)
 {
-	return (at - (s->entry_cfa - 8)) / 8;
+	return (at - STACK_FROM(s->entry_cfa)) / 8;
 }
 
 static __always_inline void word_add(struct walk_slot *w, __u32 n, __u64 i, __u64 value)
@@ -119,12 +121,14 @@ static __always_inline void word_add(struct walk_slot *w, __u32 n, __u64 i, __u6
 static __always_inline bool step_list(struct walk_slot *w, const struct walk_frame *f, const struct walk_frame *next)
 {
 	struct walk_memory *m = &w->m;
-	__u64 saved = word_index(&w->s, f->at & ~(__u64)WALK_FRAME_FLAGS), back = word_index(&w->s, next->sp - 8);
+	__u64 saved = word_index(&w->s, f->at & ~(__u64)WALK_FRAME_FLAGS), back = word_index(&w->s, RETURN_AT(f, next));
+	if (STEP_READS_NOTHING(f))
+		return true;
 	__u32 n = m->words;
 	if (f->at & WALK_FRAME_OPAQUE || saved > back || back >= WINDOW_WORDS || n + 2 > WALK_WORDS)
 		return false;
 	word_add(w, n, saved, next->bp);
-	n += 1 - (f->at / WALK_FRAME_KEEPS_BP & 1); /* if rbp was not read, the next word replaces it */
+	n += 1 - (f->at / WALK_FRAME_KEEPS_BP & 1); /* if fp was not read, the next word replaces it */
 	word_add(w, n, back, next->ip);
 	m->words = n + 1;
 	m->reach = (back + 1) * 8;
@@ -159,7 +163,7 @@ static __noinline int words_list(struct walk_slot *w)
 
 static __always_inline __u64 word_differs(const struct walk_slot *w, const struct walk_word *known)
 {
-	return *(const __u64 *)((const char *)w->window + (known->at & (WINDOW_SZ - 8))) ^ known->value;
+	return CODE_ADDRESS(*(const __u64 *)((const char *)w->window + (known->at & (WINDOW_SZ - 8))) ^ known->value);
 }
 
 /* Are the listed words unchanged? Without a branch for each, because they nearly always are. */
@@ -215,8 +219,9 @@ static __noinline int recall_begin(struct walk_slot *w, __u64 owner)
 	if (s->old_n < 2)
 		return 0;
 	struct walk_frame *f = frame_of(w, s->old);
-	s->alike = m->sure && f->ip == s->ip && f->sp == s->sp && f->bp == s->bp && frame_of(w, s->old + 1)->sp == s->entry_cfa;
-	window_reach(w, s->entry_cfa - 8, frame_of(w, s->old + s->old_n - 1)->sp);
+	s->alike = m->sure && f->ip == s->ip && f->sp == s->sp && f->bp == s->bp && frame_of(w, s->old + 1)->sp == s->entry_cfa &&
+		   link_is(s, frame_of(w, s->old + 1));
+	window_reach(w, STACK_FROM(s->entry_cfa), frame_of(w, s->old + s->old_n - 1)->sp);
 	return 0;
 }
 
@@ -289,7 +294,7 @@ static __noinline bool walk_merge(struct walk_slot *w)
 	s->sp = f->sp;
 	s->bp = f->bp;
 	s->by_fp = !!(f->at & WALK_FRAME_BY_FP);
-	s->ip_at = f->sp - 8;
+	s->ip_at = RETURN_PROBE_AT(f->sp);
 	s->recalled |= w->rec.n != n;
 	return is == RECALL_AWAY ? recall_more(w) == RECALL_SAME : w->rec.n != n;
 }

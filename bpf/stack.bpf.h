@@ -35,7 +35,7 @@ static __noinline int walk_kernel(struct pt_regs *ctx, __u64 cfa, struct walk_sl
 	w->rec.hash = w->s.hash;
 	w->rec.n = 1;
 	w->rec.end = ALYS_STOP_FAULT;
-	if (stack_word(w, cfa - 8, &w->ips[1]) != RULE_OK)
+	if (entry_return(w, cfa, &w->ips[1]) != RULE_OK)
 		return 0;
 	got = bpf_get_stack(ctx, &w->ips[2], 8 * KERNEL_FRAMES, KERNEL_FLAGS);
 	if (got >= 8 && w->ips[2] == w->ips[1]) {

@@ -9,7 +9,7 @@
  *     walk_turns, walk_on (global: verified once; 4 frames a call)
  *       walk_merge (takes over frames of the last walk)
  *       walk_frames (all the spilling happens here, with preemption off)
- *         row_lookup (global), window_fill, rule_special (rare or slow paths)
+ *         row_lookup (global), window_fill, rule_special (rare or slow paths), rules of one machine (frame.bpf.h)
  *     walk_resolve (global: looks for a return probe)
  *     walk_fetch (global: reads in a page, and may sleep)
  *
@@ -37,7 +37,7 @@
 #define WINDOW_WORDS (WINDOW_SZ / 8)
 #define PAGE_CACHE_BITS 16
 #define USER_PAGE 4096
-/* If rbp is further above rsp than this, it is not taken for a frame pointer. */
+/* If fp is further above sp than this, it is not taken for a frame pointer. */
 #define FP_SPAN (1 << 20)
 /* uprobes refuse to nest deeper (MAX_URETPROBE_DEPTH). */
 #define RETURN_PROBES 64
@@ -47,7 +47,7 @@
 struct walk_state {
 	__u64 ip; /* return address; of a frame interrupted by a signal, its pc + 1 */
 	__u64 sp, bp;
-	__u64 ip_at;             /* where ip was read: names a pending return probe */
+	__u64 ip_at;             /* names a pending return probe, see RETURN_PROBE_AT */
 	__u64 entry_cfa;         /* of the probed function */
 	__u64 salt;              /* of the mapping list */
 	__u64 cfa, bp_at, ra_at; /* of the current rule */
@@ -58,6 +58,7 @@ struct walk_state {
 	__u64 probe_at; /* the last ip_at that was checked for a return probe */
 	__u64 at;       /* the same as in struct walk_frame */
 	__u64 hash;     /* initial value of rec.hash */
+	struct walk_link link;
 	__u32 window_sz;
 	__u32 first, n_maps; /* run in `mappings` */
 	__u32 max;
@@ -74,7 +75,7 @@ struct walk_state {
 	__u8 anywhere;    /* the walk begins at any instruction, not at a function's entry; set by walk_interrupted */
 };
 
-/* The registers of a frame, and where its caller's rbp was saved; if rbp was not saved, where the return address was. */
+/* The registers of a frame, and where its caller's fp was saved; if fp was not saved, where the return address was. */
 struct walk_frame {
 	__u64 ip, sp, bp;
 	__u64 at; /* a multiple of 8, and WALK_FRAME_* */
@@ -216,6 +217,8 @@ static __always_inline int stack_word(struct walk_slot *w, __u64 at, __u64 *out)
 	return RULE_OK;
 }
 
+#include "frame.bpf.h"
+
 /* The last mapping that begins at or before pc. */
 static __always_inline struct alys_mapping *mapping_at(__u32 lo, __u32 n, __u64 pc)
 {
@@ -293,12 +296,12 @@ static __always_inline int rule_fp(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
 	if (!s->bp && s->by_fp)
-		return rule_stop(w, ALYS_STOP_COMPLETE); /* psABI 3.4.1: 0 marks the deepest frame */
+		return rule_stop(w, ALYS_STOP_COMPLETE); /* psABI 3.4.1, AAPCS64 6.4.6: 0 marks the deepest frame */
 	if (s->bp < s->sp || s->bp - s->sp > FP_SPAN || (s->bp & 7))
 		return rule_stop(w, ALYS_STOP_NO_TABLE);
 	s->cfa = s->bp + 16;
 	s->bp_at = s->bp;
-	s->ra_at = s->bp + 8;
+	s->ra_at = s->bp + 8; /* above the saved fp on all machines */
 	s->at |= s->bp_at;
 	s->by_fp = 1;
 	return RULE_OK;
@@ -309,6 +312,8 @@ static __always_inline int rule_signal(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
 	int read = stack_word(w, s->sp + SIGNAL_SP, &s->cfa);
+	if (read == RULE_OK)
+		read = link_of_signal(w);
 	if (read != RULE_OK)
 		return read;
 	s->bp_at = s->sp + SIGNAL_FP;
@@ -348,7 +353,7 @@ static __always_inline int rule_spec(struct walk_slot *w, __u32 index)
 	}
 	s->far = spec->far;
 	s->cfa = cfa;
-	s->ra_at = cfa - 8;
+	rule_return(s, spec);
 	s->bp_at = 0;
 	if (spec->bp == ALYS_SPEC_BP_AT_CFA)
 		s->bp_at = cfa + (__s64)spec->bp_off;
@@ -361,31 +366,15 @@ static __always_inline int rule_spec(struct walk_slot *w, __u32 index)
 
 static __noinline int rule_special(struct walk_slot *w, __u32 row)
 {
-	struct walk_state *s = &w->s;
 	__u32 aux = (row & ~ALYS_ROW_SPECIAL) >> ALYS_ROW_AUX_SHIFT;
 	switch (row & ALYS_ROW_KIND) {
 	case ALYS_ROW_NONE: return rule_fp(w);
 	case ALYS_ROW_END: return rule_stop(w, ALYS_STOP_COMPLETE);
-	case ALYS_ROW_PLT:
-		s->cfa = s->sp + 8 + (((s->ip - 1) & 15) >= aux ? 8 : 0);
-		s->ra_at = s->cfa - 8;
-		s->bp_at = 0;
-		s->at = s->ra_at | WALK_FRAME_KEEPS_BP;
-		return RULE_OK;
+	case ALYS_ROW_PLT: return rule_plt(w, aux);
 	case ALYS_ROW_SIGNAL: return rule_signal(w);
 	case ALYS_ROW_SPEC: return rule_spec(w, aux);
 	default: return rule_stop(w, ALYS_STOP_UNSUPPORTED);
 	}
-}
-
-static __always_inline void rule_plain(struct walk_state *s, __u32 row)
-{
-	__u64 words = (row >> ALYS_ROW_CFA_SHIFT) & ALYS_ROW_CFA_MAX;
-	__u64 slot = row & ALYS_ROW_SLOT_MAX;
-	s->cfa = (row & ALYS_ROW_BP ? s->bp : s->sp) + 8 * words;
-	s->ra_at = s->cfa - 8;
-	s->bp_at = slot ? s->ra_at - 8 * slot : 0;
-	s->at = slot ? s->bp_at : s->ra_at | WALK_FRAME_KEEPS_BP;
 }
 
 /* Replaces the frame's registers by its caller's. Changes nothing before everything has been read. */
@@ -393,20 +382,21 @@ static __always_inline int step_up(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
 	__u64 bp = s->bp, ip;
-	/* The stack grows down, so a caller's frame lies above, unless it is on another stack. */
-	if (!s->signal && !s->far && (s->cfa <= s->sp || (s->cfa & 7)))
+	/* Unless it is on another stack. */
+	if (!s->signal && !s->far && (!frame_grows(s) || (s->cfa & 7)))
 		return rule_stop(w, ALYS_STOP_BAD_CFA);
-	/* rbp first: it lies below, so that a window that begins there holds both. */
+	/* fp first: it lies below, so that a window that begins there holds both. */
 	int read = s->bp_at ? stack_word(w, s->bp_at, &bp) : RULE_OK;
 	if (read == RULE_OK)
-		read = stack_word(w, s->ra_at, &ip);
+		read = return_read(w, &ip);
 	if (read != RULE_OK)
 		return read;
+	link_pass(s);
 	s->bp = bp;
 	s->sp = s->cfa;
 	/* A return address is looked up one byte before, in the call; the pc of an interrupted instruction is exact. */
 	s->ip = ip + s->signal;
-	s->ip_at = s->ra_at;
+	s->ip_at = RETURN_PROBE_AT(s->cfa);
 	return RULE_OK;
 }
 
@@ -462,16 +452,14 @@ static __always_inline void rule_keep(struct walk_slot *w)
 		frame_of(w, w->s.new + w->rec.n)->at |= w->s.at;
 }
 
-/* At the probe no frame has been set up yet: the caller is found by entry_cfa, and rbp is the caller's. */
+/* At the probe the caller is found by entry_cfa. */
 static __always_inline int frame_first(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
 	__u64 ip = s->ip;
 	s->cfa = s->entry_cfa;
-	s->ra_at = s->cfa - 8;
-	s->bp_at = 0;
-	s->at = s->ra_at | WALK_FRAME_KEEPS_BP;
 	frame_keep(w);
+	rule_entry(s);
 	rule_keep(w);
 	return frame_take(w, ip, step_up(w));
 }
@@ -548,7 +536,7 @@ __noinline int walk_on(__u32 slot)
 
 /*
  * A pending return probe has replaced the return address by the kernel's trampoline; the real one is in the task's
- * list, under the address of its stack slot. Entries for tail calls share the slot and the address.
+ * list, under the address of its frame. Entries for tail calls share both.
  */
 static __noinline __u64 return_probe_at(__u64 slot)
 {
@@ -562,6 +550,13 @@ static __noinline __u64 return_probe_at(__u64 slot)
 		ri = BPF_CORE_READ(ri, next);
 	}
 	return 0;
+}
+
+/* The real return address of a frame, if a return probe has replaced it by its trampoline; else 0. */
+static __always_inline __u64 caller_hidden(__u64 cfa)
+{
+	struct uprobe_task *probes = bpf_get_current_task_btf()->utask;
+	return probes && probes->return_instances ? return_probe_at(RETURN_PROBE_AT(cfa)) : 0;
 }
 
 /*
@@ -633,6 +628,7 @@ static __noinline int walk_begin(struct pt_regs *ctx, struct walk_slot *w, __u64
 	s->ip = PT_REGS_IP(ctx);
 	s->sp = PT_REGS_SP(ctx);
 	s->bp = PT_REGS_FP(ctx);
+	link_begin(s, ctx);
 	s->entry_cfa = cfa;
 	s->hash = hash;
 	s->missed = 0;
@@ -648,7 +644,7 @@ static __noinline int walk_begin(struct pt_regs *ctx, struct walk_slot *w, __u64
  */
 static __always_inline void walk_interrupted(struct pt_regs *regs, struct walk_slot *w, __u64 hash)
 {
-	walk_begin(regs, w, (PT_REGS_SP(regs) & ~7ull) + 8, hash);
+	walk_begin(regs, w, ENTRY_CFA(PT_REGS_SP(regs) & ~7ull), hash);
 	w->s.ip++;
 	w->s.ip_at = 0;
 	w->s.anywhere = 1;

@@ -15,6 +15,9 @@ needs_fuzz_trace := model
 needs_test_window := model
 needs_test_window_unmet := model
 needs_test_launch_command := examine
+# The walk of either machine, whatever the tests are built for.
+flags_test_unwind_walk := -Ibpf/x86_64 -Itests/bpfhost/x86_64
+flags_test_unwind_walk_arm64 := -Ibpf/aarch64 -Itests/bpfhost/aarch64
 # How tests compile what they look at. Protected: with the stubs of a PLT for the processor's protection of branches.
 PROTECTED_x86_64  := -fcf-protection=full -Wl,-z,ibtplt
 PROTECTED_aarch64 := -mbranch-protection=standard -Wl,-z,force-bti
@@ -43,7 +46,7 @@ sources_fuzz_daemon = user/service/daemon/protocol.c $(call c_files,user/foundat
 $(UNIT:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/unit/%.c $$(call module_objects,$$(call modules_for,$$*))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(says_machine) -Itests $(LDFLAGS) $(wraps_$*:%=-Wl,--wrap=%) -o $@ $(filter %.c %.o,$^) -lcmocka $(LDLIBS)
+	$(Q)$(CC) $(flags_$*) $(CFLAGS) $(says_machine) -Itests $(LDFLAGS) $(wraps_$*:%=-Wl,--wrap=%) -o $@ $(filter %.c %.o,$^) -lcmocka $(LDLIBS)
 
 # `make check` replays the corpus, one input per run. `make fuzz-NAME` runs libFuzzer.
 $(FUZZ:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/fuzz/%.c tests/fuzz/replay.c \
@@ -149,6 +152,12 @@ $(BUILD)/tests/bombfile: tests/lib/bombfile.c $(call module_objects,$(call modul
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter-out %.h,$^) $(LDLIBS)
 
+# Makes records of aarch64's stacks (tests/bpfhost/aarch64/record).
+$(BUILD)/tests/bpfhost/recorder: tests/bpfhost/aarch64/recorder.c $(call module_objects,$(call modules_of,unwind))
+	$(call say,TEST,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
+
 # HTTP server and push with a scripted heap, without tracing (tests/e2e/test_http.py, test_push.py).
 $(BUILD)/tests/webfake: tests/lib/webfake.c tests/lib/feed.h $(call module_objects,$(call modules_of,push sink))
 	$(call say,TEST,$@)
@@ -156,7 +165,7 @@ $(BUILD)/tests/webfake: tests/lib/webfake.c tests/lib/feed.h $(call module_objec
 	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter-out %.h,$^) $(LDLIBS)
 
 # Built with every check, though only tests of tests/e2e run them: who changes a header sees here whom it breaks.
-TOOLS := $(addprefix $(BUILD)/tests/,symdump heapread calibrate_case feedfile bombfile webfake)
+TOOLS := $(addprefix $(BUILD)/tests/,symdump heapread calibrate_case feedfile bombfile webfake bpfhost/recorder)
 
 check: $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%) $(TOOLS)
 	$(Q)scripts/run-unit $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%)

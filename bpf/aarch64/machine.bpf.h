@@ -36,14 +36,24 @@ struct pt_regs___machine {
 #define SYSCALL_ARG_4(regs) (MACHINE_OF(regs)->regs[4])
 enum { CALL_NONE = -1, CALL_MMAP = 222, CALL_MUNMAP = 215, CALL_BRK = 214, CALL_MREMAP = 216, CALL_MADVISE = 233 };
 
-/* Offsets in the kernel's signal frame, from sp: siginfo, then the ucontext (asm/sigcontext.h). */
 /* Stores may be seen in another order here, and BPF before 6.15 has no store that releases. */
 static __always_inline void word_release(__u32 *word)
 {
 	__sync_lock_test_and_set(word, 0);
 }
 
+/* A return address without its signature (pointer authentication). */
+#define CODE_ADDRESS(word) ((word) & ~config.pac_mask)
+#define LINK_REGISTER(ctx) PT_REGS_RET(ctx)
+
+/* x30 in a walk: of the current frame, and if that is a signal's, of the interrupted one. */
+struct walk_link {
+	__u64 now, caller;
+};
+
+/* Offsets in the kernel's signal frame, from sp: siginfo, then the ucontext (asm/sigcontext.h). */
 #define SIGNAL_FP 544
+#define SIGNAL_LINK 552
 #define SIGNAL_SP 560
 #define SIGNAL_IP 568
 

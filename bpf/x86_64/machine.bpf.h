@@ -25,6 +25,12 @@ static __always_inline void word_release(__u32 *word)
 	*(volatile __u32 *)word = 0;
 }
 
+/* Return addresses are not signed, and always in memory. */
+#define CODE_ADDRESS(word) (word)
+#define LINK_REGISTER(ctx) 0
+struct walk_link {
+};
+
 /* Offsets in the ucontext that the kernel has put at rsp (struct sigcontext, asm/sigcontext.h). */
 #define SIGNAL_FP 120
 #define SIGNAL_SP 160

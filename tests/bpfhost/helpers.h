@@ -34,8 +34,4 @@ __u32 bpf_get_smp_processor_id(void);
 #define HOST_READ_OF(_1, _2, name, ...) name
 #define BPF_CORE_READ(src, ...) HOST_READ_OF(__VA_ARGS__, HOST_READ_2, HOST_READ_1)(src, __VA_ARGS__)
 
-#define PT_REGS_IP(x) ((x)->ip)
-#define PT_REGS_SP(x) ((x)->sp)
-#define PT_REGS_FP(x) ((x)->bp)
-
 #endif

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The stack walk of bpf/unwind.bpf.h as an ordinary C function over a recorded stack: what the maps
- * hold and what memory can be read is up to the test.
+ * hold and what memory can be read is up to the test. Of which machine, the include path says: bpf/x86_64 and
+ * tests/bpfhost/x86_64, or their twins.
  */
 #ifndef ALYS_TESTS_BPFHOST_HOST_H
 #define ALYS_TESTS_BPFHOST_HOST_H
 
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wattributes"
 #include "../../vmlinux/vmlinux.h"
 #include "bpfhost/helpers.h"
 
@@ -15,7 +18,9 @@
 
 static struct alys_config config = { .walk = ALYS_WALK_TABLES, .max_frames = 256, .recall = ALYS_RECALL_ALIKE };
 
+#include "machine.bpf.h"
 #include "numbers.bpf.h"
+#include "thread.h"
 #include "return_address.bpf.h"
 #include "unwind.bpf.h"
 
@@ -34,6 +39,7 @@ static struct {
 	const uint8_t *stack;
 	uint64_t away_from; /* memory from here on is away until it is fetched */
 	uint32_t reads, fetches;
+	uint64_t link; /* aarch64: x30 where the walk begins */
 	struct task_struct task;
 } host;
 
@@ -145,7 +151,11 @@ static void host_add_page(uint64_t addr, const uint32_t *rows, uint32_t n, const
 		i--;
 	}
 	host.mappings[i] = (struct alys_mapping){
-		.start = addr, .end = addr + 4096, .bias = addr, .page_off = base, .pages = n ? 1 : 0,
+		.start = addr,
+		.end = addr + 4096,
+		.bias = addr,
+		.page_off = base,
+		.pages = n ? 1 : 0,
 	};
 	host.list.n++;
 	host.chunk->w[host.used++] = 2;
@@ -163,8 +173,7 @@ static void host_add_page(uint64_t addr, const uint32_t *rows, uint32_t n, const
 
 static const struct walk_slot *host_walk(uint64_t ip, uint64_t sp, uint64_t bp, uint64_t cfa)
 {
-	struct pt_regs regs = { .ip = ip, .sp = sp, .bp = bp };
-	walk_begin(&regs, &host_slot, cfa, 1);
+	walk_begin(host_regs(ip, sp, bp, host.link), &host_slot, cfa, 1);
 	walk_tables(0);
 	return &host_slot;
 }

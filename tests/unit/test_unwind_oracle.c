@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "lib/foreign_elf.h"
 #include "unwind/bottom.h"
 #include "unwind/unwind.h"
 
@@ -233,39 +234,12 @@ static void compare_file(const char *path, uint64_t at_least, uint64_t unsupport
 	close(fd);
 }
 
-/* The .eh_frame and the executable segment of any machine's file, which elf_open would refuse. */
-static struct unwind_section section_of(Elf *elf, uint16_t machine)
-{
-	struct unwind_section s = { .machine = machine, .text_lo = UINT64_MAX };
-	size_t names, segments;
-	GElf_Shdr head;
-	GElf_Phdr segment;
-	assert_int_equal(elf_getshdrstrndx(elf, &names), 0);
-	for (Elf_Scn *scn = elf_nextscn(elf, NULL); scn; scn = elf_nextscn(elf, scn)) {
-		if (!gelf_getshdr(scn, &head) || strcmp(elf_strptr(elf, names, head.sh_name), ".eh_frame") != 0)
-			continue;
-		Elf_Data *data = elf_rawdata(scn, NULL);
-		s.bytes = data->d_buf;
-		s.size = data->d_size;
-		s.vaddr = head.sh_addr;
-	}
-	assert_int_equal(elf_getphdrnum(elf, &segments), 0);
-	for (size_t i = 0; i < segments; i++) {
-		if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_LOAD || !(segment.p_flags & PF_X))
-			continue;
-		s.text_lo = segment.p_vaddr < s.text_lo ? segment.p_vaddr : s.text_lo;
-		s.text_hi = segment.p_vaddr + segment.p_memsz;
-	}
-	return s;
-}
-
 static void compare_arm64(const char *path, uint64_t at_least, uint64_t unsupported_at_most)
 {
 	int fd = open_if_here(path);
 	struct err err = { 0 };
 	Elf *elf = open_libelf(fd);
-	struct unwind_section s = section_of(elf, EM_AARCH64);
-	struct unwind_table *t = unwind_compile_section(&s, &err);
+	struct unwind_table *t = foreign_rows(elf, EM_AARCH64, &err);
 	if (!t)
 		fail_msg("%s: %s", path, err.text);
 	const struct tally limits = { at_least, unsupported_at_most };

@@ -9,16 +9,11 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <dirent.h>
-#include <stdio.h>
 
-#include "base/buf.h"
-#include "base/cursor.h"
-#include "bpfhost/host.h"
-#include "bpfhost/record.h"
 #include "catalog/catalog.h"
 
 #define STACKS "tests/bpfhost/stacks"
+#include "bpfhost/recorded.h"
 
 /* The numbers of the wire are those of the file. */
 _Static_assert(ALYS_STOP_COMPLETE == (int)STACK_END_COMPLETE && ALYS_STOP_UNKNOWN == (int)STACK_END_UNKNOWN &&
@@ -26,130 +21,6 @@ _Static_assert(ALYS_STOP_COMPLETE == (int)STACK_END_COMPLETE && ALYS_STOP_UNKNOW
 		       ALYS_STOP_NO_TABLE == (int)STACK_END_NO_TABLE && ALYS_STOP_BAD_CFA == (int)STACK_END_BAD_CFA &&
 		       ALYS_STOP_UNSUPPORTED == (int)STACK_END_UNSUPPORTED,
 	       "stop reasons");
-
-struct recording {
-	struct buf bytes;
-	uint64_t ip, sp, bp, cfa;
-	uint32_t n, end;
-	const uint8_t *ips;
-};
-
-static void read_pages(struct cursor *c)
-{
-	uint32_t pages = (uint32_t)cursor_le(c, 4);
-	for (uint32_t i = 0; i < pages; i++) {
-		uint64_t addr = cursor_le(c, 8);
-		uint32_t rows = (uint32_t)cursor_le(c, 4), cnt = (uint32_t)cursor_le(c, 4);
-		uint32_t copy[4096];
-		struct alys_spec spec[256];
-		assert_true(rows <= 4096 && cnt <= 256);
-		memcpy(copy, cursor_bytes(c, rows * sizeof(*copy)), rows * sizeof(*copy));
-		memcpy(spec, cursor_bytes(c, cnt * sizeof(*spec)), cnt * sizeof(*spec));
-		host_add_page(addr, copy, rows, spec, cnt);
-	}
-}
-
-static void read_recording(const char *path, struct recording *r)
-{
-	FILE *f = fopen(path, "rb");
-	assert_non_null(f);
-	r->bytes = (struct buf){ 0 };
-	uint8_t *room = buf_room(&r->bytes, 1 << 20);
-	r->bytes.len = fread(room, 1, 1 << 20, f);
-	fclose(f);
-	struct cursor c = cursor_over(r->bytes.data, r->bytes.len);
-	assert_memory_equal(cursor_bytes(&c, 8), RECORD_MAGIC, 8);
-	r->ip = cursor_le(&c, 8);
-	r->sp = cursor_le(&c, 8);
-	r->bp = cursor_le(&c, 8);
-	r->cfa = cursor_le(&c, 8);
-	r->n = (uint32_t)cursor_le(&c, 4);
-	r->end = (uint32_t)cursor_le(&c, 4);
-	r->ips = cursor_bytes(&c, r->n * 8ul);
-	host_reset();
-	host.stack_at = cursor_le(&c, 8);
-	host.stack_sz = cursor_le(&c, 4);
-	host.stack = cursor_bytes(&c, host.stack_sz);
-	read_pages(&c);
-	assert_false(c.bad);
-	assert_int_equal(cursor_left(&c), 0);
-}
-
-static void walk_recording(const struct recording *r, const char *name)
-{
-	const struct walk_slot *w = host_walk(r->ip, r->sp, r->bp, r->cfa);
-	if (w->rec.n != r->n || w->rec.end != r->end || memcmp(w->ips, r->ips, r->n * 8ul))
-		fail_msg("%s: %u frames, end %u, not %u, %u", name, w->rec.n, w->rec.end, r->n, r->end);
-}
-
-/* Runs fn over each recording; there must be some. */
-static void each_recording(void (*fn)(const struct recording *r, const char *name))
-{
-	DIR *d = opendir(STACKS);
-	struct dirent *e;
-	int seen = 0;
-	assert_non_null(d);
-	while ((e = readdir(d))) {
-		char path[512];
-		struct recording r;
-		if (e->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), STACKS "/%s", e->d_name);
-		read_recording(path, &r);
-		fn(&r, e->d_name);
-		buf_free(&r.bytes);
-		seen++;
-	}
-	closedir(d);
-	assert_true(seen >= 10);
-}
-
-static void test_recorded(void **state)
-{
-	(void)state;
-	each_recording(walk_recording);
-}
-
-/* Whatever page is missing, a walk that may sleep finds the same stack, and one that may not reports it. */
-static void walk_with_pages_away(const struct recording *r, const char *name)
-{
-	for (uint64_t away = (r->sp & ~4095ull) + 4096; away < host.stack_at + host.stack_sz; away += 4096) {
-		host.away_from = away;
-		config.walk = ALYS_WALK_SLEEP;
-		host.fetches = 0;
-		walk_recording(r, name);
-		assert_true(host.fetches > 0);
-		config.walk = ALYS_WALK_TABLES;
-		const struct walk_slot *w = host_walk(r->ip, r->sp, r->bp, r->cfa);
-		assert_int_equal(w->rec.end, ALYS_STOP_FAULT);
-		assert_true(w->rec.n < r->n);
-		assert_memory_equal(w->ips, r->ips, w->rec.n * 8ul);
-	}
-}
-
-static void test_pages_away(void **state)
-{
-	(void)state;
-	each_recording(walk_with_pages_away);
-	config.walk = ALYS_WALK_TABLES;
-}
-
-static void walk_cut(const struct recording *r, const char *name)
-{
-	(void)name;
-	config.max_frames = r->n - 1;
-	const struct walk_slot *w = host_walk(r->ip, r->sp, r->bp, r->cfa);
-	assert_int_equal(w->rec.n, r->n - 1);
-	assert_int_equal(w->rec.end, ALYS_STOP_TRUNCATED);
-	assert_memory_equal(w->ips, r->ips, w->rec.n * 8ul);
-	config.max_frames = 256;
-}
-
-static void test_truncated(void **state)
-{
-	(void)state;
-	each_recording(walk_cut);
-}
 
 /* A trampoline in place of any return address is resolved. */
 static void walk_with_return_probe(const struct recording *r, const char *name)
@@ -173,14 +44,13 @@ static void walk_with_return_probe(const struct recording *r, const char *name)
 /* The caller is determined before the walk, and the walk needs no further read. */
 static void walk_after_caller(const struct recording *r, const char *name)
 {
-	struct pt_regs regs = { .ip = r->ip, .sp = r->sp, .bp = r->bp };
 	uint64_t caller;
 	memcpy(&caller, r->ips + 8, 8);
 	walk_recording(r, name);
 	uint32_t reads = host.reads;
 	host.reads = 0;
-	walk_begin(&regs, &host_slot, r->cfa, 1);
-	assert_int_equal(caller_of(r->cfa, 0), caller);
+	walk_begin(host_regs(r->ip, r->sp, r->bp, 0), &host_slot, r->cfa, 1);
+	assert_int_equal(caller_of(r->cfa, 0, 0), caller);
 	assert_int_equal(host.reads, 1);
 	walk_tables(0);
 	assert_true(host.reads <= reads);
@@ -215,86 +85,6 @@ static const struct walk_slot *walk_words(uint32_t row, uint64_t bp)
 	host.stack = (const uint8_t *)words;
 	host_add_page(CODE, &row, 1, NULL, 0);
 	return host_walk(CODE + 0x800, SP, bp, SP + 8);
-}
-
-/* A walk with remembered frames must give the same result as one without. */
-static void walk_both_ways(const struct recording *r, const char *name, uint64_t ip, uint64_t bp)
-{
-	static struct walk_slot recalled;
-	recalled = *host_walk(ip, r->sp, bp, r->cfa);
-	host_slot.m.kept = 0;
-	const struct walk_slot *w = host_walk(ip, r->sp, bp, r->cfa);
-	if (w->rec.n != recalled.rec.n || w->rec.end != recalled.rec.end || w->rec.hash != recalled.rec.hash ||
-	    memcmp(w->ips, recalled.ips, w->rec.n * 8ul))
-		fail_msg("%s: %u frames, end %u, remembered %u, %u", name, w->rec.n, w->rec.end, recalled.rec.n,
-			 recalled.rec.end);
-}
-
-#define BEHIND 8192 /* zeros above the recording: a word more or less of a window makes no difference there */
-
-/* times: 2 so that the walk's words are listed. */
-static void walk_with_other_word(const struct recording *r, const char *name, const uint8_t *stack, uint8_t *other, uint32_t at,
-				 int times)
-{
-	const uint64_t changes[] = { 0, r->ip, 8, 1ull << 40 };
-	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
-		uint64_t word;
-		host.stack = stack;
-		for (int walk = 0; walk < times; walk++)
-			walk_recording(r, name);
-		memcpy(&word, stack + at, 8);
-		word = i < 2 ? changes[i] : word + changes[i];
-		memcpy(other + at, &word, 8);
-		host.stack = other;
-		walk_both_ways(r, name, r->ip, r->bp);
-	}
-	memcpy(other + at, stack + at, 8);
-}
-
-/* Whichever word of the stack has changed since the last walk. */
-static void walk_with_other_words(const struct recording *r, const char *name)
-{
-	uint8_t *stack = calloc(1, host.stack_sz + BEHIND), *other = calloc(1, host.stack_sz + BEHIND);
-	memcpy(stack, host.stack, host.stack_sz);
-	memcpy(other, host.stack, host.stack_sz);
-	uint32_t words_end = host.stack_sz & ~7u;
-	host.stack_sz += BEHIND;
-	for (uint32_t at = 0; at < words_end; at += 8) {
-		walk_with_other_word(r, name, stack, other, at, 1);
-		walk_with_other_word(r, name, stack, other, at, 2);
-	}
-	host.stack = stack;
-	walk_both_ways(r, name, r->ip, r->bp + 8);
-	walk_both_ways(r, name, r->ip + 1, r->bp);
-	free(stack);
-	free(other);
-}
-
-static void test_other_words(void **state)
-{
-	(void)state;
-	each_recording(walk_with_other_words);
-}
-
-static int listed; /* walks whose words were compared */
-
-/* The second walk compares frames and lists their words, the third compares these. */
-static void walk_once_more(const struct recording *r, const char *name)
-{
-	walk_recording(r, name);
-	for (int again = 0; again < 2; again++) {
-		walk_recording(r, name);
-		if (r->n < WALK_REMEMBERED)
-			assert_true(host_slot.s.recalled);
-	}
-	listed += host_slot.m.words > 0;
-}
-
-static void test_remembered(void **state)
-{
-	(void)state;
-	each_recording(walk_once_more);
-	assert_true(listed > 0);
 }
 
 /* A new list of mappings invalidates what was remembered with the old one. */

@@ -23,6 +23,7 @@
 #include "kernel/object.h"
 #include "kernel/programs.h"
 #include "kernel/sizes.h"
+#include "machine/pac.h"
 #include "machine/unported.h"
 #include "probe/load.h"
 #include "sandbox/caps.h"
@@ -51,6 +52,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.min_size = cfg->min_size,
 		.pidns_dev = own.dev,
 		.pidns_ino = own.ino,
+		.pac_mask = pac_mask(),
 		.max_frames = cfg->max_frames,
 		.wake_bytes = cfg->ring_sz / 4,
 		.follow = cfg->follow,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the registers of a probed thread hold: arguments by their number, results by the site's register. */
+/* What the registers of a probed thread hold: arguments by their number, results by the site's register. The twin is in ../aarch64. */
 #ifndef ALYS_REGISTERS_BPF_H
 #define ALYS_REGISTERS_BPF_H
 
