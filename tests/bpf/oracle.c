@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "machine/pac.h"
+
 struct oracle {
 	Dwfl *dwfl;
 	const struct snap *snap;
@@ -53,6 +55,7 @@ static bool read_word(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *word, void *arg)
 		return false;
 	}
 	memcpy(word, (const uint8_t *)o->snap->stack + off, 8);
+	*word &= ~pac_mask(); /* libdw of Debian 12 does not know of signatures */
 	return true;
 }
 
@@ -62,8 +65,8 @@ static bool set_registers(Dwfl_Thread *thread, void *arg)
 	Dwarf_Word regs[SNAP_REGS];
 	for (int i = 0; i < SNAP_REGS; i++)
 		regs[i] = o->snap->regs[i];
-	dwfl_thread_state_register_pc(thread, regs[16]);
-	return dwfl_thread_state_registers(thread, 0, SNAP_REGS, regs);
+	dwfl_thread_state_register_pc(thread, regs[SNAP_IP]);
+	return dwfl_thread_state_registers(thread, 0, SNAP_IP, regs);
 }
 
 static const Dwfl_Thread_Callbacks threads = {

@@ -14,10 +14,10 @@
 #include <bpf/libbpf.h>
 
 #include "attach.h"
+#include "machine/pac.h"
 #include "target.h"
 #include "walk.skel.h"
 
-#define LIBC "/lib/x86_64-linux-gnu/libc.so.6"
 #define ROUNDS 31
 #define CALLS 4000
 #define BASE_FRAMES 7 /* malloc, leaf, deep(0), main, three of libc and crt */
@@ -60,7 +60,8 @@ static struct walk_bpf *load(uint8_t walk, uint8_t recall)
 	s->rodata->config.recall = recall;
 	s->rodata->config.max_frames = 256;
 	s->rodata->config.wake_bytes = 32 << 20;
-	s->rodata->snap_config.cfa_off = 8;
+	s->rodata->config.pac_mask = pac_mask();
+	s->rodata->snap_config.cfa_off = SNAP_CFA_OFF;
 	s->rodata->snap_config.every = 1;
 	bpf_object__for_each_program(p, s->obj) {
 		bool wanted = !strncmp(bpf_program__name(p), "price_", 6);
@@ -143,7 +144,7 @@ static void measure(struct column *c, int round, uint64_t offset)
 {
 	int fd = -1;
 	if (c->prog)
-		fd = attach_probe(c->prog, true, false, tgid, LIBC, &offset, 1);
+		fd = attach_probe(c->prog, true, false, tgid, SNAP_LIBC, &offset, 1);
 	for (int d = 0; d < DEPTHS; d++) {
 		ask(frames[d] - BASE_FRAMES, CALLS / 10, c->anew);
 		c->ns[d][round] = ask(frames[d] - BASE_FRAMES, CALLS, c->anew);
@@ -204,7 +205,7 @@ int main(int argc, char **argv)
 {
 	if (argc != 2 || !attach_has_multi())
 		return 77;
-	uint64_t offset = function_offset(LIBC, "malloc");
+	uint64_t offset = function_offset(SNAP_LIBC, "malloc");
 	struct walk_bpf *plain = load(ALYS_WALK_TABLES, ALYS_RECALL_NEVER), *sleeping = load(ALYS_WALK_SLEEP, ALYS_RECALL_ALIKE);
 	struct walk_bpf *alike = load(ALYS_WALK_TABLES, ALYS_RECALL_ALIKE);
 	struct ring_buffer *rings = ring_buffer__new(bpf_map__fd(plain->maps.events), ignore, NULL, NULL);

@@ -83,7 +83,7 @@ static uint32_t add_pages(struct buf *out, const struct snap *s)
 static uint32_t stack_needed(const struct snap *s)
 {
 	const uint8_t *bytes = (const uint8_t *)s->stack;
-	uint32_t from = (uint32_t)(s->regs[7] - s->stack_at), needed = 0;
+	uint32_t from = (uint32_t)(s->regs[SNAP_SP] - s->stack_at), needed = 0;
 	for (uint32_t at = from; at + 8 <= s->pages * 4096u && at < from + RECORD_STACK; at += 8) {
 		uint64_t word;
 		memcpy(&word, bytes + at, 8);
@@ -100,16 +100,16 @@ bool record_stack(const struct snap *s, uint64_t cfa, const char *path)
 	if (!needed)
 		return false;
 	buf_adds(&out, RECORD_MAGIC);
-	buf_le(&out, s->regs[16], 8);
-	buf_le(&out, s->regs[7], 8);
-	buf_le(&out, s->regs[6], 8);
+	buf_le(&out, s->regs[SNAP_IP], 8);
+	buf_le(&out, s->regs[SNAP_SP], 8);
+	buf_le(&out, s->regs[SNAP_FP], 8);
 	buf_le(&out, cfa, 8);
 	buf_le(&out, s->n, 4);
 	buf_le(&out, s->end, 4);
 	buf_add(&out, s->ips, s->n * 8);
-	buf_le(&out, s->regs[7], 8);
+	buf_le(&out, s->regs[SNAP_SP], 8);
 	buf_le(&out, needed, 4);
-	buf_add(&out, (const uint8_t *)s->stack + (s->regs[7] - s->stack_at), needed);
+	buf_add(&out, (const uint8_t *)s->stack + (s->regs[SNAP_SP] - s->stack_at), needed);
 	uint32_t n = add_pages(&pages, s);
 	buf_le(&out, n, 4);
 	buf_add(&out, pages.data, pages.len);

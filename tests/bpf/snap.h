@@ -7,9 +7,9 @@
 #define ALYS_TESTS_BPF_SNAP_H
 
 #include "alys.h"
+#include "snap_regs.h"
 
 #define SNAP_PAGES 32
-#define SNAP_REGS 17 /* DWARF's numbers for x86-64: 6 = rbp, 7 = rsp, 16 = return address column */
 
 struct snap {
 	__u64 regs[SNAP_REGS];
@@ -18,7 +18,7 @@ struct snap {
 	__u64 missed;
 	__u32 n, end;
 	__u32 tgid, tid;
-	__u64 stack_at; /* page of rsp */
+	__u64 stack_at; /* page of sp */
 	__u32 pages, pad; /* pages that could be read */
 	__u8 stack[SNAP_PAGES][4096];
 };

@@ -15,6 +15,7 @@
 #include "filter.bpf.h"
 #include "emit.bpf.h"
 #include "stack.bpf.h"
+#include "registers.bpf.h"
 #include "snap.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -27,27 +28,6 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 << 20);
 } snaps SEC(".maps");
-
-static __always_inline void copy_regs(struct snap *s, struct pt_regs *ctx)
-{
-	s->regs[0] = ctx->ax;
-	s->regs[1] = ctx->dx;
-	s->regs[2] = ctx->cx;
-	s->regs[3] = ctx->bx;
-	s->regs[4] = ctx->si;
-	s->regs[5] = ctx->di;
-	s->regs[6] = ctx->bp;
-	s->regs[7] = ctx->sp;
-	s->regs[8] = ctx->r8;
-	s->regs[9] = ctx->r9;
-	s->regs[10] = ctx->r10;
-	s->regs[11] = ctx->r11;
-	s->regs[12] = ctx->r12;
-	s->regs[13] = ctx->r13;
-	s->regs[14] = ctx->r14;
-	s->regs[15] = ctx->r15;
-	s->regs[16] = ctx->ip;
-}
 
 static __always_inline void copy_stack(struct snap *s, __u64 sp)
 {
@@ -69,8 +49,8 @@ static __noinline int snap_send(struct pt_regs *ctx, __u32 slot)
 		__sync_fetch_and_add(&counts.ring_full, 1);
 		return 0;
 	}
-	copy_regs(s, ctx);
-	copy_stack(s, ctx->sp);
+	SNAP_COPY_REGS(s, ctx);
+	copy_stack(s, PT_REGS_SP(ctx));
 	for (int i = 0; i < ALYS_MAX_FRAMES; i++)
 		s->ips[i] = w->ips[i];
 	s->hash = w->rec.hash;
@@ -102,9 +82,9 @@ static __noinline int snap_take(struct pt_regs *ctx, __u32 slot)
 /* Walks and sends a snapshot. Used by two programs, because sleepable ones are loaded differently. */
 static __always_inline int check_stack(struct pt_regs *ctx)
 {
-	if (!is_target() || (snap_config.size && ctx->di != snap_config.size))
+	if (!is_target() || (snap_config.size && argument(ctx, 0) != snap_config.size))
 		return 0;
-	__u64 cfa = ctx->sp + snap_config.cfa_off;
+	__u64 cfa = PT_REGS_SP(ctx) + snap_config.cfa_off;
 	__s32 slot = stack_begin(ctx, cfa);
 	if (slot < 0) {
 		__sync_fetch_and_add(&counts.no_slot, 1);
@@ -149,14 +129,14 @@ SEC("uprobe")
 int price_event(struct pt_regs *ctx)
 {
 	if (is_target())
-		emit_free(ctx->di, 0, 0);
+		emit_free(argument(ctx, 0), 0, 0);
 	return 0;
 }
 
 SEC("uprobe")
 int price_walk(struct pt_regs *ctx)
 {
-	__u64 cfa = ctx->sp + snap_config.cfa_off;
+	__u64 cfa = PT_REGS_SP(ctx) + snap_config.cfa_off;
 	__s32 slot = is_target() ? stack_begin(ctx, cfa) : -1;
 	struct walk_slot *w = slot >= 0 ? slot_at(slot) : NULL;
 	if (w) {
@@ -183,6 +163,6 @@ SEC("uprobe")
 int price_take(struct pt_regs *ctx)
 {
 	if (is_target())
-		emit_free(ctx->di, stack_take(ctx, ctx->sp + snap_config.cfa_off), 0);
+		emit_free(argument(ctx, 0), stack_take(ctx, PT_REGS_SP(ctx) + snap_config.cfa_off), 0);
 	return 0;
 }

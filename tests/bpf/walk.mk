@@ -4,10 +4,10 @@ WALK := $(BUILD)/tests/bpf
 WALK_OBJS = $(addprefix $(BUILD)/,user/capture/kernel/tables.o user/capture/kernel/chunks.o $(patsubst %.c,%.o,$(call c_files,user/capture/unwind user/capture/elf user/foundation/base user/foundation/machine user/foundation/access user/foundation/sandbox)))
 WALK_PROGS := $(patsubst tests/bpf/prog/%.c,$(WALK)/prog/%,$(sort $(wildcard tests/bpf/prog/*.c)))
 
-$(WALK)/walk.bpf.o: tests/bpf/walk.bpf.c $(wildcard bpf/*.h vmlinux/*.h tests/bpf/*.h)
+$(WALK)/walk.bpf.o: tests/bpf/walk.bpf.c $(wildcard bpf/*.h bpf/$(MACHINE)/*.h vmlinux/*.h tests/bpf/*.h tests/bpf/$(MACHINE)/*.h)
 	$(call say,BPF,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) $(BPF_CFLAGS) -Itests/bpf -c -o $@ $<
+	$(Q)$(CLANG) $(BPF_CFLAGS) -Itests/bpf -Itests/bpf/$(MACHINE) -c -o $@ $<
 	$(Q)$(STRIP) -g $@
 
 $(WALK)/walk.skel.h: $(WALK)/walk.bpf.o
@@ -16,7 +16,7 @@ $(WALK)/walk.skel.h: $(WALK)/walk.bpf.o
 $(WALK)/%.o: tests/bpf/%.c $(WALK)/walk.skel.h
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -Itests -Itests/bpf -I$(WALK) -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS) -Itests -Itests/bpf -Itests/bpf/$(MACHINE) -I$(WALK) -c -o $@ $<
 
 $(WALK)/walk_test: $(addprefix $(WALK)/,walk_test.o record.o oracle.o target.o attach.o) $(WALK_OBJS)
 	$(call say,LINK,$@)
@@ -40,7 +40,7 @@ walk-price: $(WALK)/price $(WALK)/prog/depth
 $(WALK)/prog/%: tests/bpf/prog/%.c
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)gcc -O2 -g -fomit-frame-pointer -Wall -o $@ $< $(shell sed -n 's,^/\* libs: \(.*\) \*/,\1,p' $<)
+	$(Q)$(CC) -O2 -g -fomit-frame-pointer -Wall -o $@ $< $(shell sed -n 's,^/\* libs: \(.*\) \*/,\1,p' $<)
 
 walk-test: $(WALK)/walk_test $(WALK_PROGS)
 .PHONY: walk-test walk-price

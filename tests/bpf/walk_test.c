@@ -23,12 +23,12 @@
 #include <bpf/libbpf.h>
 
 #include "attach.h"
+#include "machine/pac.h"
 #include "record.h"
 #include "target.h"
 #include "walk.skel.h"
 
 #define PERCENT_EQUAL 99.9
-#define LIBC "/lib/x86_64-linux-gnu/libc.so.6"
 
 struct options {
 	const char *file, *symbol;
@@ -57,7 +57,7 @@ struct sums {
 };
 
 static struct options opt = {
-	.file = LIBC, .symbol = "malloc", .every = 1, .max = 256, .seconds = 60, .cfa_off = 8, .end = -1,
+	.file = SNAP_LIBC, .symbol = "malloc", .every = 1, .max = 256, .seconds = 60, .cfa_off = SNAP_CFA_OFF, .end = -1,
 };
 static struct sums sums = { .frames_min = UINT32_MAX };
 static struct target target;
@@ -158,6 +158,7 @@ static struct bpf_program *load(bool multi)
 	skel->rodata->config.wake_bytes = 1;
 	skel->rodata->config.recall = ALYS_RECALL_ALIKE;
 	skel->rodata->snap_config.every = opt.every;
+	skel->rodata->config.pac_mask = pac_mask();
 	skel->rodata->snap_config.cfa_off = opt.cfa_off;
 	skel->rodata->snap_config.size = opt.size;
 	struct bpf_program *prog = opt.sleep ? skel->progs.check_sleep : skel->progs.check, *p;

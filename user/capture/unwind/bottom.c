@@ -18,6 +18,7 @@ void bottom_find(const struct elf *e, struct bottom *out)
 	*out = (struct bottom){
 		.e = e,
 		.entry = elf_entry(e),
+		.signal_return = bottom_signal_return(e),
 		.contexts = has_name(e, dynamic ? ".dynstr" : ".strtab", "makecontext"),
 	};
 }

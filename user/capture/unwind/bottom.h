@@ -12,13 +12,14 @@
 struct bottom {
 	const struct elf *e;
 	uint64_t entry;
-	bool contexts; /* the file has makecontext */
+	bool contexts;          /* the file has makecontext */
+	uint64_t signal_return; /* code to which signal handlers return, not described by unwind information; 0 = none */
 };
 
 void bottom_find(const struct elf *e, struct bottom *out);
 /* Is [lo, hi) the function to which functions started by makecontext return? */
 bool bottom_is_context(const struct bottom *b, uint64_t lo, uint64_t hi);
-/* The code to which signal handlers return, if unwind information does not describe it; 0 = none. */
+/* Finds signal_return. */
 uint64_t bottom_signal_return(const struct elf *e);
 
 #endif

@@ -78,7 +78,7 @@ static int by_address(const void *a, const void *b)
 static void gather_known(struct fde_ctx *x)
 {
 	struct go_switch go[GO_SWITCHES];
-	uint64_t entry = x->bottom->entry, from_signal = bottom_signal_return(x->bottom->e);
+	uint64_t entry = x->bottom->entry, from_signal = x->bottom->signal_return;
 	size_t n = go_switches(x->bottom->e, go);
 	x->known[x->known_cnt++] = (struct known){ entry, entry + ENTRY_SZ, end };
 	if (from_signal)
@@ -125,7 +125,7 @@ static int write_context(struct fde_ctx *x, const struct eh_frame *f, size_t i)
 
 static int write_all(struct fde_ctx *x, const struct eh_frame *f, struct err *err)
 {
-	int rc = write_gap(x, x->w.t->page0 << ALYS_PAGE_SHIFT, f->fdes[0].lo);
+	int rc = write_gap(x, x->w.t->page0 << ALYS_PAGE_SHIFT, f->fdes_cnt ? f->fdes[0].lo : x->w.pages_end);
 	for (size_t i = 0; !rc && i < f->fdes_cnt; i++) {
 		const struct eh_fde *fde = &f->fdes[i];
 		bool context = x->bottom && bottom_is_context(x->bottom, fde->lo, fde->hi);
@@ -141,10 +141,15 @@ static int write_all(struct fde_ctx *x, const struct eh_frame *f, struct err *er
 	return rc ? err_set(err, -rc, ".eh_frame: out of memory") : 0;
 }
 
-static int compile(struct unwind_table *t, const struct eh_frame *f, const struct bottom *b, struct err *err)
+/* lo, hi: the code, if f describes none of it. */
+static int compile(struct unwind_table *t, const struct eh_frame *f, const struct bottom *b, uint64_t lo, uint64_t hi,
+		   struct err *err)
 {
 	struct fde_ctx x = { .machine = f->machine, .bottom = b };
-	uint64_t lo = f->fdes[0].lo, hi = f->fdes[f->fdes_cnt - 1].hi;
+	if (f->fdes_cnt) {
+		lo = f->fdes[0].lo;
+		hi = f->fdes[f->fdes_cnt - 1].hi;
+	}
 	int rc = row_writer_open(&x.w, t, lo, hi);
 	if (rc)
 		return err_set(err, -rc, ".eh_frame: out of memory");
@@ -167,12 +172,12 @@ static struct unwind_table *compile_section(const struct unwind_section *s, cons
 		return NULL;
 	}
 	int rc = eh_frame_read(&f, s, err);
-	if (!rc && !f.fdes_cnt)
+	if (!rc && !f.fdes_cnt && !(b && b->signal_return))
 		rc = err_set(err, ENODATA, ".eh_frame: describes no code");
 	if (!rc && !(t = calloc(1, sizeof(*t))))
 		rc = err_set(err, ENOMEM, ".eh_frame: out of memory");
 	if (!rc)
-		rc = compile(t, &f, b, err);
+		rc = compile(t, &f, b, s->text_lo, s->text_hi, err);
 	eh_frame_free(&f);
 	if (!rc)
 		return t;
@@ -190,5 +195,11 @@ struct unwind_table *unwind_compile(const struct elf *e, struct err *err)
 	struct unwind_section s;
 	struct bottom b;
 	bottom_find(e, &b);
-	return section_find(e, &s, err) ? NULL : compile_section(&s, &b, err);
+	struct err why = { 0 };
+	int rc = section_find(e, &s, &why);
+	/* aarch64's vdso has no unwind information, but handlers return there. */
+	if (!rc || (rc == -ENODATA && b.signal_return))
+		return compile_section(&s, &b, err);
+	err_set(err, why.code, "%s", why.text);
+	return NULL;
 }
