@@ -436,7 +436,8 @@ struct alys_config {
 	__u32 rss_batch;  /* pages that a processor counts for itself: percpu_counter_batch */
 	__u8 no_frees;    /* of plain allocators only allocations are recorded */
 	__u8 noted;       /* some processes report their blocks themselves: ALYS_NOTED */
-	__u8 pad2[2];
+	__u8 walk_alone;  /* nothing preempts the walk */
+	__u8 pad2[1];
 };
 
 /*

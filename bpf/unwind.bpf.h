@@ -525,11 +525,11 @@ __noinline int walk_on(__u32 slot)
 	int r = WALK_MORE;
 	if (!w)
 		return WALK_DONE;
-	if (bpf_preempt_disable)
+	if (config.walk_alone && bpf_preempt_disable)
 		bpf_preempt_disable();
 	if (!w->s.old_n || !walk_merge(w))
 		r = walk_frames(w);
-	if (bpf_preempt_enable)
+	if (config.walk_alone && bpf_preempt_enable)
 		bpf_preempt_enable();
 	return r;
 }

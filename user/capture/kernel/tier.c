@@ -66,6 +66,12 @@ static bool tells_each_page(const int *release)
 	return release[0] > 6 || (release[0] == 6 && release[1] >= 2);
 }
 
+/* Since 6.10 a program may disable preemption, but only since 6.15 call a global function then. */
+static bool calls_without_preemption(const int *release)
+{
+	return release[0] > 6 || (release[0] == 6 && release[1] >= 15);
+}
+
 static void read_release(int *release)
 {
 	struct utsname u;
@@ -94,6 +100,7 @@ static struct kernel_facts find_facts(void)
 	read_names(&k, fd);
 	close(fd);
 	k.resident &= tells_each_page(release);
+	k.preempt_off &= calls_without_preemption(release);
 	return k;
 }
 

@@ -81,7 +81,7 @@ static void kernel_lines(struct buf *out, const struct kernel_facts *k)
 			       : "separate probes for entry and return (kernel before 6.13): about 10 % slower");
 	line(out, "sleeping walk", k->preempt_off && k->uprobe_multi,
 	     k->preempt_off && k->uprobe_multi ? "stacks whose pages are away are read in"
-					       : "stacks are cut where a page is away (kernel before 6.10)");
+					       : "stacks are cut where a page is away (kernel before 6.15)");
 	crowd_line(out, k);
 	if (k->kills_seccomp)
 		line(out, "seccomp", false,

@@ -66,6 +66,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.noted = cfg->noted,
 		.recall = cfg->check_stacks ? ALYS_RECALL_CHECK : ALYS_RECALL_ALIKE,
 		.walk_slots = sizes_of(cfg).slots,
+		.walk_alone = p->facts.preempt_off,
 		.rss_batch = counter_batch(),
 	};
 	p->skel->bss->interval = cfg->interval;
