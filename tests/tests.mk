@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/unit/test_MODULE[_more].c is linked with MODULE and the modules it depends on (scripts/modules.mk); further ones with
 # `needs_test_x := module module`. Likewise tests/fuzz/fuzz_MODULE[_more].c, which replay their corpus.
-UNIT  := $(patsubst tests/unit/%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
+# Those of another machine (_aarch64.c) are not.
+UNIT  := $(patsubst tests/unit/%.c,%,$(filter-out $(OTHER_TWINS),$(sort $(wildcard tests/unit/test_*.c))))
 FUZZ  := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 PROGS := $(patsubst tests/prog/%,$(BUILD)/tests/prog/%,$(basename $(filter-out tests/prog/lib_%,\
 	$(sort $(wildcard tests/prog/*.c tests/prog/*.cc)))) $(patsubst %.c,%.so,$(wildcard tests/prog/lib_*.c))) \
@@ -21,7 +22,7 @@ flags_test_unwind_walk_arm64 := -Ibpf/aarch64 -Itests/bpfhost/aarch64
 # How tests compile what they look at. Protected: with the stubs of a PLT for the processor's protection of branches.
 PROTECTED_x86_64  := -fcf-protection=full -Wl,-z,ibtplt
 PROTECTED_aarch64 := -mbranch-protection=standard -Wl,-z,force-bti
-says_machine = -DTEST_CC='"$(strip $(CC))"' -DTEST_OBJDUMP='"$(CROSS)objdump"' -DTEST_PROTECTED='"$(PROTECTED_$(MACHINE))"'
+says_machine = -DTEST_MACHINE='"$(MACHINE)"' -DTEST_CC='"$(strip $(CC))"' -DTEST_OBJDUMP='"$(CROSS)objdump"' -DTEST_PROTECTED='"$(PROTECTED_$(MACHINE))"'
 # Functions that tests replace by __wrap_NAME (ld --wrap), in place of the kernel or a probed process.
 wraps_test_attach := probe_attach probe_attach_on_trial probe_trial_read probe_trial_end probe_detach_file probe_detach \
 	probe_returns_kill_seccomp probe_attach_collections calibrate_wanted calibration_now

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sites tests: the libraries under test, and a file opened with its sites. */
+/* sites tests: the libraries under test, and a file opened with its sites. TEST_MACHINE is as in the names of Debian's folders. */
 #ifndef ALYS_TEST_PROBE_SHOP_H
 #define ALYS_TEST_PROBE_SHOP_H
 
@@ -10,14 +10,13 @@
 
 #include "sites/sites.h"
 
-#define LIB "/usr/lib/x86_64-linux-gnu/"
-#define GLIBC "/lib/x86_64-linux-gnu/libc.so.6"
-#define MUSL "/lib/ld-musl-x86_64.so.1"
+#define LIB "/usr/lib/" TEST_MACHINE "-linux-gnu/"
+#define GLIBC "/lib/" TEST_MACHINE "-linux-gnu/libc.so.6"
+#define MUSL "/lib/ld-musl-" TEST_MACHINE ".so.1"
 #define LIBGC LIB "libgc.so.1"
 #define JEMALLOC LIB "libjemalloc.so.2"
 #define TCMALLOC LIB "libtcmalloc_minimal.so.4"
 #define MIMALLOC LIB "libmimalloc.so"
-
 struct opened {
 	int fd;
 	struct elf *elf;
