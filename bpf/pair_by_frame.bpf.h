@@ -185,9 +185,9 @@ static __always_inline void judge(const struct alys_site *site, const struct pen
  * A jump through a pointer may have led to unknown code. Then a later call of the function in which this one was expected to
  * end may have the same frame.
  */
-static __always_inline bool is_left_elsewhere(const struct pending *p, __u64 cfa)
+static __always_inline bool is_left_elsewhere(const struct pending *p, __u64 cfa, __u64 link)
 {
-	return p->jumps && p->caller && caller_at(cfa) != p->caller;
+	return p->jumps && p->caller && caller_at(cfa, link) != p->caller;
 }
 
 static __always_inline int frame_return(struct pt_regs *ctx)
@@ -199,7 +199,7 @@ static __always_inline int frame_return(struct pt_regs *ctx)
 	struct pending *p = frame_find(&key);
 	if (site->nest == ALYS_NEST_THREAD)
 		thread_unmark(key.cfa);
-	if (p && is_left_elsewhere(p, key.cfa))
+	if (p && is_left_elsewhere(p, key.cfa, LINK_REGISTER(ctx)))
 		p = NULL;
 	if (!p) {
 		if (site->nest == ALYS_NEST_CALLER)

@@ -279,32 +279,32 @@ static void test_flow(void **state)
 		enum insn_cost cost;
 		uint64_t target;
 	} cases[] = {
-		{ 0x14000002, INSN_JUMP, INSN_EMULATED, 0x1008 },     /* b +8 */
-		{ 0x17ffffff, INSN_JUMP, INSN_EMULATED, 0xffc },      /* b -4 */
-		{ 0x94000001, INSN_CALL, INSN_EMULATED, 0x1004 },     /* bl +4 */
-		{ 0x54000040, INSN_BRANCH, INSN_EMULATED, 0x1008 },   /* b.eq +8 */
-		{ 0xb4ffffe0, INSN_BRANCH, INSN_EMULATED, 0xffc },    /* cbz x0, -4 */
-		{ 0x37080041, INSN_BRANCH, INSN_EMULATED, 0x1008 },   /* tbnz w1, #1, +8 */
-		{ 0xd61f0200, INSN_INDIRECT, INSN_EMULATED, 0 },      /* br x16 */
-		{ 0xd63f0020, INSN_CALL, INSN_EMULATED, 0 },	      /* blr x1 */
-		{ RET, INSN_RETURN, INSN_EMULATED, 0 },		      /* ret */
-		{ 0xd65f0bff, INSN_INDIRECT, INSN_REFUSED, 0 },	      /* retaa */
-		{ 0xd73f0a01, INSN_CALL, INSN_REFUSED, 0 },	      /* blraa x16, x1 */
-		{ 0x90000010, INSN_NEXT, INSN_EMULATED, 0 },	      /* adrp x16 */
-		{ 0x58000041, INSN_NEXT, INSN_REFUSED, 0 },	      /* ldr x1, +8 */
-		{ 0x885ffc01, INSN_NEXT, INSN_REFUSED, 0 },	      /* ldaxr w1, [x0] */
-		{ 0xd503233f, INSN_NEXT, INSN_STEPPED, 0 },	      /* paciasp */
-		{ 0xd503245f, INSN_NEXT, INSN_STEPPED, 0 },	      /* bti c */
-		{ 0xd503201f, INSN_NEXT, INSN_STEPPED, 0 },	      /* nop */
-		{ 0xd50323bf, INSN_NEXT, INSN_REFUSED, 0 },	      /* autiasp */
-		{ 0xd503203f, INSN_NEXT, INSN_REFUSED, 0 },	      /* yield */
-		{ 0xd53bd041, INSN_NEXT, INSN_STEPPED, 0 },	      /* mrs x1, tpidr_el0 */
-		{ 0xd51bd041, INSN_NEXT, INSN_REFUSED, 0 },	      /* msr tpidr_el0, x1 */
-		{ 0xd5033bbf, INSN_NEXT, INSN_STEPPED, 0 },	      /* dmb ish */
-		{ 0xd4000001, INSN_NEXT, INSN_REFUSED, 0 },	      /* svc 0 */
-		{ 0xd4200000, INSN_STOP, INSN_REFUSED, 0 },	      /* brk 0 */
-		{ 0x00000000, INSN_STOP, INSN_REFUSED, 0 },	      /* udf 0 */
-		{ 0xa9bd7bfd, INSN_NEXT, INSN_STEPPED, 0 },	      /* stp x29, x30, [sp, -48]! */
+		{ 0x14000002, INSN_JUMP, INSN_EMULATED, 0x1008 },   /* b +8 */
+		{ 0x17ffffff, INSN_JUMP, INSN_EMULATED, 0xffc },    /* b -4 */
+		{ 0x94000001, INSN_CALL, INSN_EMULATED, 0x1004 },   /* bl +4 */
+		{ 0x54000040, INSN_BRANCH, INSN_EMULATED, 0x1008 }, /* b.eq +8 */
+		{ 0xb4ffffe0, INSN_BRANCH, INSN_EMULATED, 0xffc },  /* cbz x0, -4 */
+		{ 0x37080041, INSN_BRANCH, INSN_EMULATED, 0x1008 }, /* tbnz w1, #1, +8 */
+		{ 0xd61f0200, INSN_INDIRECT, INSN_EMULATED, 0 },    /* br x16 */
+		{ 0xd63f0020, INSN_CALL, INSN_EMULATED, 0 },        /* blr x1 */
+		{ RET, INSN_RETURN, INSN_EMULATED, 0 },             /* ret */
+		{ 0xd65f0bff, INSN_INDIRECT, INSN_REFUSED, 0 },     /* retaa */
+		{ 0xd73f0a01, INSN_CALL, INSN_REFUSED, 0 },         /* blraa x16, x1 */
+		{ 0x90000010, INSN_NEXT, INSN_EMULATED, 0 },        /* adrp x16 */
+		{ 0x58000041, INSN_NEXT, INSN_REFUSED, 0 },         /* ldr x1, +8 */
+		{ 0x885ffc01, INSN_NEXT, INSN_REFUSED, 0 },         /* ldaxr w1, [x0] */
+		{ 0xd503233f, INSN_NEXT, INSN_STEPPED, 0 },         /* paciasp */
+		{ 0xd503245f, INSN_NEXT, INSN_STEPPED, 0 },         /* bti c */
+		{ 0xd503201f, INSN_NEXT, INSN_STEPPED, 0 },         /* nop */
+		{ 0xd50323bf, INSN_NEXT, INSN_REFUSED, 0 },         /* autiasp */
+		{ 0xd503203f, INSN_NEXT, INSN_REFUSED, 0 },         /* yield */
+		{ 0xd53bd041, INSN_NEXT, INSN_STEPPED, 0 },         /* mrs x1, tpidr_el0 */
+		{ 0xd51bd041, INSN_NEXT, INSN_REFUSED, 0 },         /* msr tpidr_el0, x1 */
+		{ 0xd5033bbf, INSN_NEXT, INSN_STEPPED, 0 },         /* dmb ish */
+		{ 0xd4000001, INSN_NEXT, INSN_REFUSED, 0 },         /* svc 0 */
+		{ 0xd4200000, INSN_STOP, INSN_REFUSED, 0 },         /* brk 0 */
+		{ 0x00000000, INSN_STOP, INSN_REFUSED, 0 },         /* udf 0 */
+		{ 0xa9bd7bfd, INSN_NEXT, INSN_STEPPED, 0 },         /* stp x29, x30, [sp, -48]! */
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -346,14 +346,14 @@ static void test_values(void **state)
 	assert_true(in.copy_to == INSN_NO_REG && in.low_to == 1 && in.low_from == 0);
 	assert_int_equal(decoded(0xd2800000).zeroes, 0); /* mov x0, 0 */
 	assert_int_equal(decoded(0xaa1f03e0).zeroes, 0); /* mov x0, xzr */
-	in = decoded(0xb4000042); /* cbz x2, +8 */
+	in = decoded(0xb4000042);                        /* cbz x2, +8 */
 	assert_true(in.tests == 2 && in.when == INSN_IF_ZERO && !in.writes);
 	assert_int_equal(decoded(0x34000042).tests, INSN_NO_REG); /* cbz w2: half of it */
-	in = decoded(0xf100001f); /* cmp x0, 0 */
+	in = decoded(0xf100001f);                                 /* cmp x0, 0 */
 	assert_true(in.tests == 0 && !in.writes);
-	assert_int_equal(decoded(0x54000041).when, INSN_IF_NONZERO); /* b.ne */
-	assert_true(decoded(0xf9000c01).stores);  /* str x1, [x0, 24] */
-	assert_false(decoded(0xf9400c01).stores); /* ldr */
+	assert_int_equal(decoded(0x54000041).when, INSN_IF_NONZERO);                /* b.ne */
+	assert_true(decoded(0xf9000c01).stores);                                    /* str x1, [x0, 24] */
+	assert_false(decoded(0xf9400c01).stores);                                   /* ldr */
 	assert_true(decoded(0x885ffc01).reserves && !decoded(0x88dffc01).reserves); /* ldaxr, ldar */
 	assert_true(decoded(0xd503233f).signs);
 	/* casal and irg, which Capstone 4 does not know: not probed, and what they may overwrite is lost. */
@@ -412,11 +412,16 @@ static void test_writes_of_a_library(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_library),	  cmocka_unit_test(test_rets_are_objdumps),
-		cmocka_unit_test(test_known_places),	  cmocka_unit_test(test_contradicting_table),
-		cmocka_unit_test(test_agreeing_tables),	  cmocka_unit_test(test_flow),
-		cmocka_unit_test(test_stack),		  cmocka_unit_test(test_values),
-		cmocka_unit_test(test_not_instructions),  cmocka_unit_test(test_writes_of_a_library),
+		cmocka_unit_test(test_every_library),
+		cmocka_unit_test(test_rets_are_objdumps),
+		cmocka_unit_test(test_known_places),
+		cmocka_unit_test(test_contradicting_table),
+		cmocka_unit_test(test_agreeing_tables),
+		cmocka_unit_test(test_flow),
+		cmocka_unit_test(test_stack),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_not_instructions),
+		cmocka_unit_test(test_writes_of_a_library),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
