@@ -56,6 +56,14 @@ int call_session(struct pt_regs *ctx)
 }
 
 SEC("uprobe")
+int heapful_session(struct pt_regs *ctx)
+{
+	if (bpf_session_is_return())
+		return beam_timed();
+	return beam_time(beam_take(ctx));
+}
+
+SEC("uprobe")
 int plain_enter(struct pt_regs *ctx)
 {
 	thread_enter(ctx);

@@ -337,6 +337,7 @@ struct alys_tcache {
 };
 
 #define ALYS_BEAM_OWN_TYPES 4
+#define ALYS_HEAP_TIME_SHIFT 8 /* of the times that are squared */
 
 /* Where an Erlang VM keeps the bounds of a process' heap: offsets of words in its struct Process. htop 0: not known. */
 struct alys_beam {
@@ -508,7 +509,11 @@ struct alys_config {
 	X(50, HEAP_MAJOR, NOTE, "heap-major", "of the collections of Erlang processes, those of the whole heap")                 \
 	X(51, HEAP_MINOR, NOTE, "heap-minor", "of these, those of the young heap alone; where neither is known, both are 0")     \
 	X(52, LEFT_TO_NOTES, NOTE, "left-to-own-probes",                                                                         \
-	  "calls of allocators in processes whose own probes report their blocks: no hits")
+	  "calls of allocators in processes whose own probes report their blocks: no hits")                                      \
+	X(53, HEAP_TIMED, NOTE, "heap-timed",                                                                                    \
+	  "calls in which Erlang processes collected their heaps and that were timed, about one in 16")                          \
+	X(54, HEAP_TIME, NOTE, "heap-time", "nanoseconds that these took")                                                       \
+	X(55, HEAP_TIME_SQUARES, NOTE, "heap-time-squares", "sum of the squares of these, in units of (256 ns)^2")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };

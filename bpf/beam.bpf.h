@@ -218,13 +218,13 @@ static __noinline int beam_end(struct pt_regs *ctx, const struct alys_site *site
 	return 0;
 }
 
-SEC("uprobe")
-int heapful(struct pt_regs *ctx)
+/* The thread's room; NULL if the hit is not wanted. */
+static __noinline struct call_room *beam_take(struct pt_regs *ctx)
 {
 	const struct alys_site *site = wanted_call(ctx);
 	const struct alys_object *o = site ? object_of(site) : NULL;
 	if (!o)
-		return 0;
+		return NULL;
 	count(ALYS_ST_HIT_ALLOC);
 	struct call_room *room = thread_room();
 	if (!room)
@@ -233,6 +233,41 @@ int heapful(struct pt_regs *ctx)
 		count_loss(ALYS_ST_LOST_READ);
 	else
 		beam_end(ctx, site, &o->beam, room);
+	return room;
+}
+
+#define TIMED_EVERY 16 /* a power of two */
+
+/* Begins to time the call, or not: chosen at random, because programs repeat themselves. 0 if its return must be seen. */
+static __noinline int beam_time(struct call_room *room)
+{
+	if (!room)
+		return 1;
+	room->collecting = bpf_get_prandom_u32() & (TIMED_EVERY - 1) ? 0 : bpf_ktime_get_ns();
+	return !room->collecting;
+}
+
+/* Of a call that was chosen: a collection runs on its thread from begin to end. */
+static __noinline int beam_timed(void)
+{
+	struct call_room *room = recording ? thread_room() : NULL;
+	if (!room || !room->collecting)
+		return 0;
+	if (config.windowed)
+		count(ALYS_ST_TRAPS);
+	charge(1);
+	__u64 took = bpf_ktime_get_ns() - room->collecting, units = took >> ALYS_HEAP_TIME_SHIFT;
+	room->collecting = 0;
+	count(ALYS_ST_HEAP_TIMED);
+	count_sum(ALYS_ST_HEAP_TIME, took);
+	count_sum(ALYS_ST_HEAP_TIME_SQUARES, units * units);
+	return 0;
+}
+
+SEC("uprobe")
+int heapful(struct pt_regs *ctx)
+{
+	beam_take(ctx);
 	return 0;
 }
 

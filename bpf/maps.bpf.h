@@ -232,6 +232,7 @@ struct call_room {
 	struct gc_known gc;
 	struct pending now;
 	struct beam_heap beam;
+	__u64 collecting; /* time when a call that is timed began; 0 = none */
 };
 
 struct {

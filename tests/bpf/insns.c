@@ -65,7 +65,7 @@ static void verify(uint8_t walk, const char *name)
 		bpf_program__set_autoload(p, wanted);
 		if (!wanted)
 			continue;
-		if (!strcmp(name, "call_session"))
+		if (strstr(name, "_session"))
 			bpf_program__set_expected_attach_type(p, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
 		if (walk == ALYS_WALK_SLEEP)
 			bpf_program__set_flags(p, BPF_F_SLEEPABLE);

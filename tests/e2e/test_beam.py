@@ -259,6 +259,17 @@ def test_generations(started, vm, tmp_path):
     assert abs(rows[1]["heap-major"] - rows[0]["heap-major"] - 100) <= 4
 
 
+def test_times(started, vm, tmp_path):
+    """About one collection in 16 is timed."""
+    trace = tmp_path / "t.alys"
+    record(started, trace, vm("chance", 2000000, "+JPperf", "true"))
+    rows = assert_law(trace).rows
+    assert rows["heap-collections"] / 32 < rows["heap-timed"] < rows["heap-collections"] / 8
+    # Of all schedulers together, and no longer than the recording.
+    assert 0 < rows["heap-time"] and rows["heap-time-squares"] * 256 ** 2 <= rows["heap-time"] ** 2
+    assert re.search(r"a collection took \d+\.\d us on average, \+- \d+\.\d, by [\d,]+ that were timed", text(trace))
+
+
 def test_short_lives(started, vm, tmp_path):
     """Processes that end before their first collection count when they end: 80 words of each are known."""
     trace = tmp_path / "t.alys"

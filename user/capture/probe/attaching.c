@@ -20,7 +20,7 @@
 struct batches {
 	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill, frame_predict;
 	struct batch noted_alloc, noted_free; /* a program's own probes */
-	struct batch heapful;
+	struct batch heapful, heapful_session;
 };
 
 struct plan {
@@ -73,6 +73,7 @@ static void batches_begin(struct batches *b, const struct probe *p, uint32_t tri
 		.noted_alloc = { .prog = p->skel->progs.noted_alloc },
 		.noted_free = { .prog = p->skel->progs.noted_free },
 		.heapful = { .prog = p->skel->progs.heapful, .window = window },
+		.heapful_session = { .prog = p->skel->progs.heapful_session, .session = true, .window = window },
 	};
 }
 
@@ -183,8 +184,16 @@ static int plan_noted(struct plan *plan, struct probe *p, const struct site *s, 
 				 s->semaphore);
 }
 
+/* Only there an entry can leave the return alone, as most do. */
+static bool is_timed(const struct plan *plan, const struct probe *p, const struct site *s)
+{
+	bool safe = plan->order->returns != PROBE_RETURNS_NONE && s->cfa_off == 8;
+	return p->tier == PROBE_TIER_SESSION && s->row->timed && safe;
+}
+
 /* Adds an entry to the batch of its program. */
-static int add_entry(struct batches *to, const struct probe *p, const struct site *s, bool by_frame, uint64_t cookie)
+static int add_entry(const struct plan *plan, struct batches *to, const struct probe *p, const struct site *s, bool by_frame,
+		     uint64_t cookie)
 {
 	if (by_frame)
 		return batch_add(&to->frame_enter, s->offset, cookie);
@@ -193,7 +202,7 @@ static int add_entry(struct batches *to, const struct probe *p, const struct sit
 	if (s->row->shape == ALYS_SHAPE_REFILL)
 		return batch_add(&to->refill, s->offset, cookie);
 	if (s->row->shape == ALYS_SHAPE_HEAPFUL)
-		return batch_add(&to->heapful, s->offset, cookie);
+		return batch_add(is_timed(plan, p, s) ? &to->heapful_session : &to->heapful, s->offset, cookie);
 	if (p->tier == PROBE_TIER_SESSION)
 		return batch_add(&to->session, s->offset, cookie);
 	int rc = batch_add(&to->plain_enter, s->offset, cookie);
@@ -219,7 +228,7 @@ static int plan_entry(struct plan *plan, struct probe *p, const struct site *s, 
 		wire.flags |= ALYS_SITE_TRIAL;
 	wire.flags |= window_flags(p, o->sites, s);
 	int rc = publish_site(plan, p, &wire, &cookie, err);
-	return rc || plan->exits_only ? rc : add_entry(batches_of(plan, &wire), p, s, by_frame, cookie);
+	return rc || plan->exits_only ? rc : add_entry(plan, batches_of(plan, &wire), p, s, by_frame, cookie);
 }
 
 static bool ends_at(const struct site *s, uint32_t exit)
@@ -337,10 +346,12 @@ static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
 {
 	struct batches *stay = &plan->stay, *window = &plan->window;
 	struct batch *order[] = {
-		&stay->frame_exit,     &window->frame_exit,  &stay->frame_predict, &window->frame_predict, &stay->plain_return,
-		&window->plain_return, &stay->session,       &window->session,     &stay->plain_enter,     &window->plain_enter,
-		&stay->frame_enter,    &window->frame_enter, &stay->free_enter,    &window->free_enter,    &stay->refill,
-		&window->refill,       &stay->noted_free,    &stay->noted_alloc,   &stay->heapful,         &window->heapful,
+		&stay->frame_exit,      &window->frame_exit,      &stay->frame_predict, &window->frame_predict,
+		&stay->plain_return,    &window->plain_return,    &stay->session,       &window->session,
+		&stay->plain_enter,     &window->plain_enter,     &stay->frame_enter,   &window->frame_enter,
+		&stay->free_enter,      &window->free_enter,      &stay->refill,        &window->refill,
+		&stay->noted_free,      &stay->noted_alloc,       &stay->heapful,       &window->heapful,
+		&stay->heapful_session, &window->heapful_session,
 	};
 	const size_t n = sizeof(order) / sizeof(order[0]);
 	int rc = plan_all(plan, p, err);

@@ -122,7 +122,7 @@ static void choose_subjects(struct probe *p, const struct probe_config *cfg)
 
 static void choose_programs(struct probe *p, const struct probe_config *cfg)
 {
-	struct bpf_program *session = p->skel->progs.call_session;
+	struct bpf_program *session = p->skel->progs.call_session, *timed = p->skel->progs.heapful_session;
 	struct bpf_program *multi[] = {
 		p->skel->progs.plain_enter, p->skel->progs.plain_return,  p->skel->progs.frame_enter, p->skel->progs.frame_exit,
 		p->skel->progs.free_enter,  p->skel->progs.refill,        p->skel->progs.gc_begin,    p->skel->progs.gc_mark,
@@ -132,6 +132,7 @@ static void choose_programs(struct probe *p, const struct probe_config *cfg)
 	bool has_session = p->tier == PROBE_TIER_SESSION;
 	bpf_program__set_autoload(p->skel->progs.on_oom, p->facts.oom);
 	bpf_program__set_autoload(session, has_session);
+	bpf_program__set_autoload(timed, has_session);
 	bpf_program__set_autoload(p->skel->progs.plain_enter, !has_session);
 	bpf_program__set_autoload(p->skel->progs.plain_return, !has_session);
 	bpf_program__set_autoload(p->skel->progs.refill, cfg->interval != 0);
@@ -139,6 +140,7 @@ static void choose_programs(struct probe *p, const struct probe_config *cfg)
 	bpf_program__set_autoload(p->skel->progs.noted_alloc, cfg->noted);
 	bpf_program__set_autoload(p->skel->progs.noted_free, cfg->noted);
 	bpf_program__set_expected_attach_type(session, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
+	bpf_program__set_expected_attach_type(timed, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
 	for (size_t i = 0; i < sizeof(multi) / sizeof(multi[0]) && p->tier != PROBE_TIER_PERF; i++)
 		bpf_program__set_expected_attach_type(multi[i], (enum bpf_attach_type)ATTACH_UPROBE_MULTI);
 	choose_subjects(p, cfg);

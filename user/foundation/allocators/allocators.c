@@ -30,7 +30,7 @@
 /* PROVIDER:NAME of a probe; OpenTelemetry's profiler, design document 00003; Datadog's has the same arguments */
 #define USDT(sym, shp) ROW(sym, USDT, shp, 0, 0, 0, .runs_user_code = true)
 /* Process heaps of the Erlang VM: seen when a process collects its heap, and when it ends. */
-#define BEAM(sym) ROW(sym, BEAM, HEAPFUL, 0, 0, 0, .runs_user_code = true)
+#define BEAM(sym, ...) ROW(sym, BEAM, HEAPFUL, 0, 0, 0, .runs_user_code = true, __VA_ARGS__)
 /* The Erlang VM's own allocators (erl_alloc_util.c): the type of a block, an allocator, then as malloc's. They call nothing back. */
 #define ERTS(sym, shp, a, b) ROW(sym, ERTS, shp, a, b, 0, .typed = true)
 /* Four ways in which an allocator may be shared by threads; `mv`: for blocks that may have to be copied. */
@@ -190,10 +190,10 @@ static const struct allocator rows[] = {
 	USDT("otel_memory:free", FREE),
 	USDT("ddheap:alloc", SIZE),
 	USDT("ddheap:free", FREE),
-	BEAM("erts_garbage_collect_nobump"),
-	BEAM("erts_garbage_collect"),
-	BEAM("erts_gc_after_bif_call_lhf"),
-	BEAM("erts_garbage_collect_hibernate"),
+	BEAM("erts_garbage_collect_nobump", .timed = true),
+	BEAM("erts_garbage_collect", .timed = true),
+	BEAM("erts_gc_after_bif_call_lhf", .timed = true),
+	BEAM("erts_garbage_collect_hibernate", .timed = true),
 	BEAM("erts_do_exit_process"),
 	ERTS_OF(""),
 	ERTS_OF("_ts"),

@@ -56,6 +56,7 @@ struct allocator {
 	uint8_t nest;   /* ALYS_NEST_* */
 	/* may call back, throw or switch stacks: its return address is never modified */
 	bool runs_user_code;
+	bool timed;         /* how long its calls take matters; returns as a function of C does, on the same stack */
 	bool open;          /* runs_user_code: what it calls is none of its own, and counts */
 	enum sample_at at;  /* applies to files that are sampled this way */
 	const char *unless; /* ignored in a file that defines this symbol; NULL = never */

@@ -3,10 +3,12 @@
 #include "format/heapful_notes.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/text.h"
 
-#define IN_STEP 10 /* each case came so many times, on average */
+#define TIME_UNIT 256.0 /* ns, of heap-time-squares */
+#define IN_STEP 10      /* each case came so many times, on average */
 
 bool format_all_heapfuls(const struct snapshot *s)
 {
@@ -58,6 +60,20 @@ static void add_generations(const struct catalog *c, struct buf *out)
 	buf_adds(out, " major\n");
 }
 
+/* Of calls that collect, one in 16 at random. */
+static void add_times(const struct catalog *c, struct buf *out)
+{
+	double n = (double)catalog_count(c, "heap-timed");
+	if (n < 2)
+		return;
+	double mean = (double)catalog_count(c, "heap-time") / n,
+	       squares = (double)catalog_count(c, "heap-time-squares") * TIME_UNIT * TIME_UNIT / n;
+	double error = sqrt(fmax(squares - mean * mean, 0) / n);
+	buf_addf(out, "a collection took %.1f us on average, +- %.1f, by ", mean / 1000, error / 1000);
+	text_count(out, (uint64_t)n);
+	buf_adds(out, " that were timed\n");
+}
+
 /* Of collections that were met, whether their heap-fulls were recorded or passed over by the sampler. */
 static void add_collections(const struct catalog *c, struct buf *out)
 {
@@ -72,6 +88,7 @@ static void add_collections(const struct catalog *c, struct buf *out)
 	text_count(out, met);
 	buf_adds(out, " gave their process a larger one\n");
 	add_generations(c, out);
+	add_times(c, out);
 }
 
 /* Where each heap-full belongs is a sample; how many bytes there are is not. */
