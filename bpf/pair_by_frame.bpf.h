@@ -199,14 +199,16 @@ static __always_inline int frame_return(struct pt_regs *ctx)
 	struct pending *p = frame_find(&key);
 	if (site->nest == ALYS_NEST_THREAD)
 		thread_unmark(key.cfa);
-	if (p && is_left_elsewhere(p, key.cfa, LINK_REGISTER(ctx)))
-		p = NULL;
 	if (!p) {
 		if (site->nest == ALYS_NEST_CALLER)
 			gc_clear_unsampled(&key);
 		/* After a trial, exits of both lists stay attached for a while. */
 		if (!(site->flags & ALYS_SITE_TRIAL))
 			count(ALYS_ST_EXIT_UNPAIRED);
+		return 0;
+	}
+	if (is_left_elsewhere(p, key.cfa, LINK_REGISTER(ctx))) {
+		count(ALYS_ST_EXIT_UNPAIRED);
 		return 0;
 	}
 	__u64 result = result_at(ctx, site, p);
