@@ -13,7 +13,10 @@
 struct oracle {
 	Dwfl *dwfl;
 	const struct snap *snap;
+	uint64_t regs[SNAP_REGS]; /* where libdw begins */
 	struct oracle_stack *out;
+	uint64_t vdso_lo, vdso_hi;
+	uint64_t signal_sp; /* of the frame in the vdso at which it came to a signal frame; 0 = to none */
 };
 
 static int no_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base,
@@ -64,7 +67,7 @@ static bool set_registers(Dwfl_Thread *thread, void *arg)
 	struct oracle *o = arg;
 	Dwarf_Word regs[SNAP_REGS];
 	for (int i = 0; i < SNAP_REGS; i++)
-		regs[i] = o->snap->regs[i];
+		regs[i] = o->regs[i];
 	dwfl_thread_state_register_pc(thread, regs[SNAP_IP]);
 	return dwfl_thread_state_registers(thread, 0, SNAP_IP, regs);
 }
@@ -85,6 +88,11 @@ struct oracle *oracle_new(uint32_t tgid, const char *maps)
 	bool ok = dwfl_linux_proc_maps_report(o->dwfl, f) == 0 && dwfl_report_end(o->dwfl, NULL, NULL) == 0 &&
 		  dwfl_attach_state(o->dwfl, NULL, (pid_t)tgid, &threads, o);
 	fclose(f);
+	const char *line = strstr(maps, "[vdso]");
+	while (line && line > maps && line[-1] != '\n')
+		line--;
+	if (line)
+		sscanf(line, "%lx-%lx", &o->vdso_lo, &o->vdso_hi);
 	if (ok)
 		return o;
 	fprintf(stderr, "libdw: %s\n", dwfl_errmsg(-1));
@@ -99,9 +107,16 @@ void oracle_free(struct oracle *o)
 	free(o);
 }
 
+/* Handlers return there; nothing is called there. */
+static bool is_signal_frame(const struct oracle *o, uint64_t pc)
+{
+	return SNAP_SIGNAL_REGS && o->out->n && pc >= o->vdso_lo && pc < o->vdso_hi;
+}
+
 static int on_frame(Dwfl_Frame *frame, void *arg)
 {
-	struct oracle_stack *out = ((struct oracle *)arg)->out;
+	struct oracle *o = arg;
+	struct oracle_stack *out = o->out;
 	Dwarf_Addr pc;
 	bool activation;
 	if (!dwfl_frame_pc(frame, &pc, &activation) || out->n == ALYS_MAX_FRAMES)
@@ -111,7 +126,21 @@ static int on_frame(Dwfl_Frame *frame, void *arg)
 		return DWARF_CB_ABORT;
 	out->at[out->n].pc = pc;
 	out->at[out->n++].interrupted = activation;
-	return DWARF_CB_OK;
+	if (!is_signal_frame(o, pc))
+		return DWARF_CB_OK;
+	dwfl_frame_reg(frame, SNAP_SP, &o->signal_sp);
+	return DWARF_CB_ABORT;
+}
+
+/* The interrupted registers, from the kernel's frame. */
+static bool leave_signal_frame(struct oracle *o)
+{
+	uint64_t at = o->signal_sp + SNAP_SIGNAL_REGS;
+	for (int i = 0; i < SNAP_REGS; i++) {
+		if (!read_word(NULL, at + 8ul * i, &o->regs[i], o))
+			return false;
+	}
+	return true;
 }
 
 void oracle_unwind(struct oracle *o, const struct snap *s, struct oracle_stack *out)
@@ -120,7 +149,13 @@ void oracle_unwind(struct oracle *o, const struct snap *s, struct oracle_stack *
 	o->out = out;
 	out->n = 0;
 	out->cut = false;
-	dwfl_getthread_frames(o->dwfl, (pid_t)s->tid, on_frame, o);
+	memcpy(o->regs, s->regs, sizeof(o->regs));
+	do {
+		uint32_t n = out->n;
+		o->signal_sp = 0;
+		dwfl_getthread_frames(o->dwfl, (pid_t)s->tid, on_frame, o);
+		out->at[n].interrupted |= n > 0;
+	} while (o->signal_sp && leave_signal_frame(o));
 }
 
 /* The walk reports the frame interrupted by a signal as pc + 1, so that pc - 1 can be looked up for all callers. */

@@ -7,6 +7,8 @@
 #define SNAP_SP 31
 #define SNAP_IP 32
 #define SNAP_REGS 33
+/* From sp in a signal frame to the registers in this order; 0 = libdw knows such frames. */
+#define SNAP_SIGNAL_REGS 312
 #define SNAP_CFA_OFF 0 /* from sp at a function's entry */
 #define SNAP_LIBC "/lib/aarch64-linux-gnu/libc.so.6"
 

@@ -7,6 +7,8 @@
 #define SNAP_SP 7
 #define SNAP_IP 16 /* the return address column */
 #define SNAP_REGS 17
+/* From sp in a signal frame to the registers in this order; 0 = libdw knows such frames. */
+#define SNAP_SIGNAL_REGS 0
 #define SNAP_CFA_OFF 8 /* from sp at a function's entry */
 #define SNAP_LIBC "/lib/x86_64-linux-gnu/libc.so.6"
 
