@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What differs between machines in a thread of the target: its thread pointer, its system calls, the frame of a signal.
- * Compiled only: no program was run on aarch64 yet.
+ * What differs between machines in a thread of the target: its thread pointer, its system calls, the frame of a signal,
+ * how return addresses are kept. Also compiled for the host (tests/bpfhost).
  */
 #ifndef ALYS_MACHINE_BPF_H
 #define ALYS_MACHINE_BPF_H

@@ -12,7 +12,8 @@ from conftest import ALYS, BUILD, ROOT, TIMEOUT, make
 SYSROOT = ROOT / "build" / "sysroot-arm64"
 TRACES = [ROOT / "tests/golden/v1.alys", ROOT / "tests/golden/layout/before.alys"]
 # Parsers of outside bytes, and what writes bytes; elf on files that the cross compiler makes.
-UNITS = ["test_elf", "test_trace", "test_trace_damage", "test_trace_golden", "test_model", "test_sink", "test_report"]
+UNITS = ["test_elf", "test_trace", "test_trace_damage", "test_trace_golden", "test_model", "test_sink", "test_report",
+         "test_unwind", "test_unwind_section", "test_unwind_walk_arm64", "test_unwind_walk", "test_machine_pac"]
 NEEDED = ["aarch64-linux-gnu-gcc", "qemu-aarch64", "mmdebstrap"]
 READINGS = [["info"], ["report"], ["report", "--by", "function"], ["report", "--show", "alloc"], ["report", "-f", "json"],
             *(["convert", "-f", name, "-o", "-"] for name in

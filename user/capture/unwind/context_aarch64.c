@@ -18,18 +18,26 @@ bool bottom_is_context(const struct bottom *b, uint64_t lo, uint64_t hi)
 	return found && found + 8 <= p + (hi - lo) && (found[4] & 0x1f) == 0 && found[7] == 0xb5;
 }
 
-/* In the vdso, from Linux 5.8 on without unwind information (commit 87676cfca141): mov x8, rt_sigreturn; svc 0. */
+/* mov x8, rt_sigreturn; svc 0. Not searched for as bytes, which this program's own data would then have. */
+static bool is_signal_return(const uint8_t *p)
+{
+	uint32_t code[2];
+	memcpy(code, p, sizeof(code));
+	return code[0] == 0xd2801168 && code[1] == 0xd4000001;
+}
+
+/* In the vdso, from Linux 5.8 on without unwind information (commit 87676cfca141); and in small programs with musl. */
 uint64_t bottom_signal_return(const struct elf *e)
 {
-	static const uint8_t code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
 	const struct elf_segment *seg;
 	size_t n = elf_segments(e, &seg);
 	for (size_t i = 0; i < n; i++) {
-		const uint8_t *p =
-			seg[i].exec && seg[i].filesz <= SIGNAL_RETURN_WITHIN ? elf_bytes(e, seg[i].vaddr, seg[i].filesz) : NULL;
-		const uint8_t *found = p ? memmem(p, seg[i].filesz, code, sizeof(code)) : NULL;
-		if (found)
-			return seg[i].vaddr + (uint64_t)(found - p);
+		bool small = seg[i].exec && seg[i].filesz <= SIGNAL_RETURN_WITHIN;
+		const uint8_t *p = small ? elf_bytes(e, seg[i].vaddr, seg[i].filesz) : NULL;
+		for (uint64_t at = -seg[i].vaddr & 3; p && at + 8 <= seg[i].filesz; at += 4) {
+			if (is_signal_return(p + at))
+				return seg[i].vaddr + at;
+		}
 	}
 	return 0;
 }
