@@ -174,12 +174,11 @@ static void test_rets_are_objdumps(void **state)
 	}
 }
 
-/* Debian 13's libraries are compiled with -fcf-protection. */
-static bool begins_with_endbr(int fd, uint64_t func)
+static bool is_branch(int fd, uint64_t at)
 {
-	unsigned char bytes[4];
-	assert_int_equal(pread(fd, bytes, sizeof(bytes), (off_t)func), sizeof(bytes));
-	return !memcmp(bytes, "\xf3\x0f\x1e\xfa", sizeof(bytes));
+	unsigned char b[2];
+	assert_int_equal(pread(fd, b, sizeof(b), (off_t)at), sizeof(b));
+	return (b[0] & 0xf0) == 0x70 || (b[0] == 0x0f && (b[1] & 0xf0) == 0x80);
 }
 
 static void test_known_places(void **state)
@@ -199,14 +198,14 @@ static void test_known_places(void **state)
 	open_sites(&o, LIBGC, &opts);
 	s = site_named(&o.list, "GC_malloc_kind");
 	assert_true(s && s->emulated && !s->return_probe);
-	assert_true(s->vaddr == s->func + (begins_with_endbr(o.fd, s->func) ? 4 : 0));
+	assert_true(s->why.choice == ENTRY_BRANCH && s->vaddr > s->func && is_branch(o.fd, s->vaddr));
 	bool emulated = false;
 	for (size_t i = 0; i < s->exits_cnt; i++)
 		emulated |= o.list.exits[s->exits[i]].emulated;
 	assert_true(emulated);
 	assert_null(site_named(&o.list, "GC_malloc"));
 	s = site_named(&o.list, "GC_free");
-	assert_true(s && s->emulated && s->vaddr > s->func && s->cfa_off == 8);
+	assert_true(s && s->emulated && s->vaddr > s->func && s->why.choice == ENTRY_PAST_NULL);
 	s = site_named(&o.list, "GC_malloc_uncollectable");
 	assert_true(s && s->state == SITE_COVERED && is_covered_by(s, "GC_generic_malloc_uncollectable"));
 	s = site_named(&o.list, "GC_realloc");
@@ -580,6 +579,41 @@ static void test_no_probe_on_a_long_nop(void **state)
 	remove_build(dir);
 }
 
+/* How operator new begins, and where it is probed: at a branch, unless rbp is set before, or memory is. */
+static const struct {
+	const char *begins;
+	unsigned int at;
+} prologues[] = {
+	{ "push %rbx\n mov %rdi,%rbx\n test %rdi,%rdi\n je 1f\n pop %rbx\n ret\n", 7 },
+	{ "push %rbx\n push %r12\n mov %rdi,%rbx\n test %rdi,%rdi\n je 2f\n pop %r12\n pop %rbx\n ret\n", 9 },
+	{ "push %rbp\n mov %rsp,%rbp\n test %rdi,%rdi\n je 1f\n pop %rbp\n ret\n", 0 },
+	{ "push %rbx\n xor %ebp,%ebp\n test %rdi,%rdi\n je 1f\n pop %rbx\n ret\n", 0 },
+	{ "push %rbx\n lock incl (%rsi)\n je 1f\n pop %rbx\n ret\n", 0 },
+	{ "push %rbx\n xor %edi,%edi\n test %rsi,%rsi\n je 1f\n pop %rbx\n ret\n", 0 },
+};
+
+static void test_branch_rather_than_push(void **state)
+{
+	struct sites_options opts = { .cheap_exits = true };
+	(void)state;
+	for (size_t i = 0; i < sizeof(prologues) / sizeof(*prologues); i++) {
+		char dir[] = "/tmp/alys-sites-XXXXXX", path[128], source[512];
+		struct opened o;
+		assert_non_null(mkdtemp(dir));
+		snprintf(source, sizeof(source),
+			 ".text\n.globl _Znwm\n.type _Znwm,@function\n_Znwm:\n %s2: pop %%r12\n1: pop %%rbx\n mov %%rsi,%%rax\n"
+			 " ret\n.size _Znwm,.-_Znwm\n",
+			 prologues[i].begins);
+		build(dir, source, "gcc -shared -nostdlib -o %s -x assembler %s", path, sizeof(path));
+		open_sites(&o, path, &opts);
+		const struct site *s = site_named(&o.list, "_Znwm");
+		assert_true(s && s->state == SITE_PROBED && s->emulated);
+		assert_int_equal(s->vaddr - s->func, prologues[i].at);
+		close_sites(&o);
+		remove_build(dir);
+	}
+}
+
 static void test_print(void **state)
 {
 	struct sites_options opts = { .cheap_exits = true };
@@ -590,7 +624,8 @@ static void test_print(void **state)
 	sites_print(&o.list, &b);
 	const char *text = buf_str(&b);
 	assert_non_null(strstr(text, "GC_malloc_kind (libgc) at 0x"));
-	assert_true(strstr(text, "entry +0: CFA sp+8, emulated") || strstr(text, "entry +4: CFA sp+8, emulated"));
+	assert_non_null(strstr(text, "emulated: first branch: "));
+	assert_non_null(strstr(text, "emulated: first emulated instruction"));
 	assert_non_null(strstr(text, "single-stepped ret: "));
 	assert_non_null(strstr(text, "not probed: ends in "));
 	buf_free(&b);
@@ -744,6 +779,7 @@ int main(void)
 		cmocka_unit_test(test_own_malloc),
 		cmocka_unit_test(test_crafted),
 		cmocka_unit_test(test_no_probe_on_a_long_nop),
+		cmocka_unit_test(test_branch_rather_than_push),
 		cmocka_unit_test(test_print),
 		cmocka_unit_test(test_print_refills),
 		cmocka_unit_test(test_wire),

@@ -2,7 +2,8 @@
 /*
  * sites/entry: walks straight from a function's first instruction to the first one that the kernel emulates. Every call
  * passes it, because only this path leads there. In a free, the walk continues after the test for NULL, so that
- * free(NULL) costs nothing.
+ * free(NULL) costs nothing. Where no return probe needs the return address on top of the stack, a branch further on is better
+ * than a push: to emulate that, the kernel writes to the program's stack.
  */
 #include "sites/entry.h"
 
@@ -21,7 +22,9 @@ struct walk {
 	insn_regs args[MAX_ARGS];      /* registers that hold each argument here */
 	insn_regs best_args[MAX_ARGS]; /* and at the best place */
 	int32_t best;                  /* emulated, -1 = none yet */
-	int32_t plain;                 /* first one that can be probed at all, arguments untouched */
+	bool may_pass;                 /* pushes: the site need not be the first one */
+	bool past_push;
+	int32_t plain; /* first one that can be probed at all, arguments untouched */
 	bool past_null;
 	bool kept, best_kept; /* the return address is where the caller put it, unchanged: here, at the best place */
 	enum entry_stop stop;
@@ -81,6 +84,33 @@ static void note_best(struct walk *k)
 	k->best_kept = k->kept;
 }
 
+static bool is_push(const struct flow_node *n)
+{
+	return n->in.flow == INSN_NEXT && n->in.stack == INSN_SP_ADD;
+}
+
+/* Has the function not begun yet? Then rbp is the caller's, as the walk of the stack takes it to be, and no lock is held. */
+static bool is_prologue(const struct flow_node *n)
+{
+	return !n->in.stores && n->in.frame == INSN_BP_KEPT;
+}
+
+/* Behind the test for NULL anything is; else what the kernel emulates without a write to the stack. */
+static bool is_better(const struct walk *k, const struct flow_node *n)
+{
+	const struct flow_node *best = k->best >= 0 ? &k->w->nodes[k->best] : NULL;
+	return !best || !is_push(best) || n->in.flow == INSN_BRANCH || n->in.flow == INSN_JUMP;
+}
+
+static void take(struct walk *k, int32_t i)
+{
+	bool push = k->best >= 0 && is_push(&k->w->nodes[k->best]);
+	k->past_push |= push;
+	k->past_null |= k->best >= 0 && !push;
+	k->best = i;
+	note_best(k);
+}
+
 /* Where the walk goes after node i; -1 with a reason when it ends. */
 static int32_t step(struct walk *k, int32_t i)
 {
@@ -103,12 +133,13 @@ static int32_t step(struct walk *k, int32_t i)
 		k->plain = i;
 		note_best(k);
 	}
-	if (n->in.cost == INSN_EMULATED) {
-		int32_t on = flow_not_null(k->w, i, k->null_reg);
-		k->past_null = k->best >= 0;
-		k->best = i;
-		note_best(k);
-		return on;
+	if (n->in.cost == INSN_EMULATED && is_better(k, n))
+		take(k, i);
+	if (n->in.cost == INSN_EMULATED && !(is_push(n) && k->may_pass))
+		return flow_not_null(k->w, i, k->null_reg);
+	if (k->best >= 0 && !is_prologue(n)) {
+		k->stop = STOP_LEFT;
+		return -1;
 	}
 	if (n->in.flow != INSN_NEXT) {
 		k->stop = STOP_LEFT;
@@ -134,11 +165,19 @@ static void place_arguments(const struct walk *k, struct site *s)
 	}
 }
 
-void entry_choose(struct plan *p, const struct flow *w, struct site *s)
+static enum entry_choice choice_of(const struct walk *k)
+{
+	if (k->past_null)
+		return ENTRY_PAST_NULL;
+	return k->past_push ? ENTRY_BRANCH : ENTRY_EMULATED;
+}
+
+void entry_choose(struct plan *p, const struct flow *w, struct site *s, bool at_entry)
 {
 	struct walk k = {
 		.plan = p, .w = w, .null_reg = INSN_NO_REG, .best = -1, .plain = -1, .kept = true, .stop = STOP_UNDECODED
 	};
+	k.may_pass = !at_entry;
 	set_arguments(&k, s->row);
 	memcpy(k.best_args, k.args, sizeof(k.args));
 	if (s->row->shape == ALYS_SHAPE_FREE)
@@ -157,6 +196,6 @@ void entry_choose(struct plan *p, const struct flow *w, struct site *s)
 	s->emulated = k.best >= 0;
 	s->unchanged = k.best_kept && flow_at_entry_sp(&w->nodes[at]);
 	place_arguments(&k, s);
-	s->why = s->emulated ? (struct entry_reason){ .choice = k.past_null ? ENTRY_PAST_NULL : ENTRY_EMULATED }
+	s->why = s->emulated ? (struct entry_reason){ .choice = choice_of(&k) }
 			     : (struct entry_reason){ .choice = ENTRY_STEPPED, .stop = k.stop };
 }

@@ -5,7 +5,7 @@
 
 #include "sites/plan.h"
 
-/* Sets the entry site of s, or refuses the function. */
-void entry_choose(struct plan *p, const struct flow *w, struct site *s);
+/* Sets the entry site of s, or refuses the function. at_entry: with the return address on top of the stack, if possible. */
+void entry_choose(struct plan *p, const struct flow *w, struct site *s, bool at_entry);
 
 #endif

@@ -172,6 +172,12 @@ static int cover_sites(struct plan *p)
 	return 0;
 }
 
+static bool may_probe_return(const struct plan *p, const struct site *s)
+{
+	return alloc_returns_block(s->row) && !s->row->runs_user_code && !insn_machine.cheap_ret &&
+	       (s->row->family != ALLOC_LIBC || p->provider);
+}
+
 static int place_probes(struct plan *p)
 {
 	for (size_t i = 0; i < p->list->sites_cnt; i++) {
@@ -182,15 +188,14 @@ static int place_probes(struct plan *p)
 		if (!b)
 			return -ENOMEM;
 		if (s->row->shape != ALYS_SHAPE_REFILL)
-			entry_choose(p, &b->flow, s);
+			entry_choose(p, &b->flow, s, may_probe_return(p, s));
 		else if (lists_refill(p, s))
 			return -ENOMEM;
 		if (!elf_offset_of(p->funcs.elf, s->vaddr, &s->offset)) {
 			s->state = SITE_REFUSED;
 			s->why = (struct entry_reason){ .choice = ENTRY_NO_CODE };
 		}
-		s->return_probe = s->state == SITE_PROBED && alloc_returns_block(s->row) && !s->row->runs_user_code &&
-				  s->unchanged && !insn_machine.cheap_ret && (s->row->family != ALLOC_LIBC || p->provider);
+		s->return_probe = s->state == SITE_PROBED && s->unchanged && may_probe_return(p, s);
 	}
 	return 0;
 }

@@ -9,6 +9,7 @@
 static const char *const choices[ENTRY_CHOICES] = {
 	[ENTRY_UNKNOWN] = "",
 	[ENTRY_EMULATED] = "first emulated instruction",
+	[ENTRY_BRANCH] = "first branch: a push is emulated by a write to the stack",
 	[ENTRY_PAST_NULL] = "first emulated instruction behind the test for NULL",
 	[ENTRY_STEPPED] = "no emulated instruction",
 	[ENTRY_LATE] = "calls of it that no single exit sees whole",

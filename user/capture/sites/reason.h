@@ -14,6 +14,7 @@
 enum entry_choice {
 	ENTRY_UNKNOWN,
 	ENTRY_EMULATED,  /* the first emulated instruction */
+	ENTRY_BRANCH,    /* a branch behind that, because that is a push */
 	ENTRY_PAST_NULL, /* the same, behind the test for NULL */
 	ENTRY_STEPPED,   /* none is emulated: see stop */
 	ENTRY_LATE,      /* for calls that no single exit sees whole */
