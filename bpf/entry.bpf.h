@@ -48,7 +48,7 @@ static __always_inline bool gc_number(struct gc_known *k, __u64 at)
 }
 
 /* known: the thread's cached counter; NULL: not cached. */
-static __noinline int read_gc(struct pt_regs *ctx, const struct alys_site *site, struct pending *p, struct gc_known *known)
+static __always_inline int read_gc(struct pt_regs *ctx, const struct alys_site *site, struct pending *p, struct gc_known *known)
 {
 	const struct alys_object *o = object_of(site);
 	__u64 gc_no;

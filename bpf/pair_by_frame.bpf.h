@@ -77,7 +77,8 @@ static __noinline int call_place(struct pt_regs *ctx, const struct alys_site *si
 		gc_clear_unsampled(&own); /* a later jump in this frame is this call's, not an earlier one's */
 	if (site->nest == ALYS_NEST_THREAD)
 		thread_mark(ctx, site, cfa, room->now.caller, w);
-	frame_replace(&key, site, w, LINK_REGISTER(ctx));
+	if (may_wait(&key))
+		frame_replace(&key, site, w, LINK_REGISTER(ctx));
 	return 0;
 }
 

@@ -167,7 +167,7 @@ static __always_inline __u64 word_differs(const struct walk_slot *w, const struc
 }
 
 /* Are the listed words unchanged? Without a branch for each, because they nearly always are. */
-static __noinline int words_compare(const struct walk_slot *w)
+static __always_inline int words_compare(const struct walk_slot *w)
 {
 	__u32 n = w->m.words;
 	__u64 differ = 0;
@@ -206,7 +206,7 @@ __noinline int walk_known(__u32 slot)
  * What of the slot's last walk can be used: nothing, if it is another program's; all, if it begins like this one; or
  * frames that are reached later.
  */
-static __noinline int recall_begin(struct walk_slot *w, __u64 owner)
+static __always_inline int recall_begin(struct walk_slot *w, __u64 owner)
 {
 	struct walk_state *s = &w->s;
 	struct walk_memory *m = &w->m;
