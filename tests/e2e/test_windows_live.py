@@ -86,6 +86,30 @@ def test_daemon(started, daemon):
     assert program.finish() == 0
 
 
+def test_daemon_of_two_that_share_links(started, daemon):
+    """Each process has its own estimate, also one that begins in the middle, and whatever the rate is meanwhile."""
+    first = started.program("c_gcrates", "8", "steady").wait_ready()
+    d = daemon("--name", "c_gcrates", "--sample", "bytes:4k", "--max-overhead", "3")
+    d.until(lambda: d.traced() == 1)
+    first.go()
+    d.until(lambda: windows_of(d) > 1)
+    d.ctl("sample", "bytes:8k")
+    second = started.program("c_gcrates", "1", "steady").wait_ready()
+    d.until(lambda: d.traced() == 2)
+    second.go()
+    exact = {}
+    for program in (second, first):
+        truth = truth_of(program)
+        exact[program.pid] = sum(truth[s]["bytes"] for s in SITES)
+    assert exact[first.pid] > 3 * exact[second.pid]
+    for pid, size in exact.items():
+        wait_until(lambda pid=pid, size=size: 0.5 * size < d.top(pid, "alloc_space")[None] < 2 * size)
+    d.ctl("off")
+    law(d)
+    d.end()
+    assert first.finish() == second.finish() == 0
+
+
 def test_daemon_off_in_a_window(started, daemon):
     """Switched off and on again with another rate, at any moment: no probe stays, and windows resume."""
     before = probe_programs()
