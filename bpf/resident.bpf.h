@@ -39,7 +39,9 @@ struct {
 
 /* What this processor's counters of a process held at the last change: the difference is how many pages came or left. */
 struct rss_seen {
-	__u64 owner; /* mm and process; 0 = not known */
+	struct alys_faults faults; /* first: the loader reads it */
+	__u32 opening;             /* value of rss_openings */
+	__u64 owner;               /* mm and process; 0 = not known */
 	__s64 sum[RSS_COUNTERS];
 	__s32 own[RSS_COUNTERS];
 	__u64 tick;
@@ -81,6 +83,24 @@ static __noinline int rss_place(struct rss_seen *seen)
 		seen->placed = 1;
 	}
 	return 0;
+}
+
+/* Times that a window was opened: counters from before are not known any more. */
+__u32 rss_openings __weak = 0;
+
+static __always_inline bool is_shut(void)
+{
+	return config.page_windows && window_shut;
+}
+
+/* True if this is the first of this processor in a window. */
+static __always_inline bool is_opened(struct rss_seen *seen)
+{
+	if (seen->opening == rss_openings)
+		return false;
+	seen->opening = rss_openings;
+	seen->owner = 0;
+	return true;
 }
 
 static __always_inline struct rss_seen *rss_seen(void)
@@ -196,7 +216,7 @@ static __always_inline bool is_fast(struct rss_seen *seen)
  */
 static __always_inline bool pass_over(struct rss_seen *seen)
 {
-	__u64 every = (interval > config.page_interval ? interval : config.page_interval) / ALYS_PAGE_SZ;
+	__u64 every = (interval ?: config.page_interval) / ALYS_PAGE_SZ;
 	if (seen->every != every) {
 		seen->every = every;
 		seen->left = every ? next_gap(every) : 0;
@@ -228,6 +248,8 @@ static __always_inline void memory_send(struct pt_regs *regs, const struct memor
 	}
 	head_fill(&e->h, ALYS_EV_ALLOC);
 	e->h.subject = m->subject;
+	if (config.page_windows && m->subject == ALYS_SUBJECT_PAGES)
+		e->h.flags = ALYS_F_WINDOW;
 	e->addr = m->addr;
 	e->size = m->size;
 	e->stack = stack;
@@ -330,10 +352,18 @@ int on_touch(struct bpf_raw_tracepoint_args *ctx)
 	struct rss_seen *seen = recording ? rss_seen() : NULL;
 	if (!seen)
 		return 0;
+	seen->faults.all++;
+	if (is_shut())
+		return 0;
+	is_opened(seen);
 	bool fast = in_fault(regs) && is_fast(seen);
 	seen->passed = fast && pass_over(seen);
-	if (seen->passed || !is_target())
+	if (seen->passed)
 		return 0;
+	seen->faults.looked++;
+	if (!is_target())
+		return 0;
+	seen->faults.ours++;
 	seen->in_tick++;
 	struct touch *t = bpf_task_storage_get(&touches, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	__u64 mm = mm_of(task, seen);
@@ -355,8 +385,11 @@ int on_rss(struct bpf_raw_tracepoint_args *ctx)
 	__u64 mm = ctx->args[0], owner = rss_owner(task, mm);
 	__u32 member = (__u32)ctx->args[1];
 	struct rss_seen *seen = rss_seen();
-	if (!seen || member >= RSS_COUNTERS)
+	if (!seen || member >= RSS_COUNTERS || is_shut())
 		return 0;
+	/* The fault that is under way began unseen. */
+	if (is_opened(seen))
+		seen->passed = 1;
 	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
 	if (seen->passed && in_fault(regs)) {
 		seen->owner = 0; /* its counters are not known any more */

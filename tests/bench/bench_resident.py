@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--rss: what recording costs a redis that fills 1 GB, in CPU time, by interleaved runs. --maps: what it costs a call."""
+"""
+--rss: what recording costs a redis that fills 1 GB, and a postgres with a connection for each transaction, in CPU time, by
+interleaved runs. --maps: what it costs a call.
+"""
 import os
+import shutil
 import statistics
 import subprocess
+import tempfile
+import time
 
 import harness
 from harness import QUICK, REPETITIONS, Recording, Target, interleave, program, table, verdict
@@ -10,6 +16,8 @@ from harness import QUICK, REPETITIONS, Recording, Target, interleave, program, 
 KEYS = 100_000 if QUICK else 1_000_000
 SOCKET = os.path.join(harness.OUT, "redis.sock")
 PAIRS = 2 if QUICK else 5
+POSTGRES = "/usr/lib/postgresql/15/bin"
+TRANSACTIONS = 300 if QUICK else 1500
 
 
 def ask(*words):
@@ -55,17 +63,68 @@ def mappings():
     table(f"--maps: nanoseconds of calls, medians of {REPETITIONS}", ["recording", "mmap and munmap", "getppid"], rows)
 
 
+class Postgres:
+    """A server of its own, as the user postgres, on a unix socket."""
+
+    def __init__(self):
+        self.dir = tempfile.mkdtemp(prefix="alys-postgres-", dir="/tmp")
+        shutil.chown(self.dir, "postgres")
+        self.run("initdb", "-D", f"{self.dir}/cluster", "-A", "trust", "-N")
+        self.server = subprocess.Popen([f"{POSTGRES}/postgres", "-D", f"{self.dir}/cluster", "-k", self.dir, "-h", ""],
+                                       user="postgres", group="postgres", extra_groups=[], stderr=subprocess.DEVNULL)
+        while subprocess.run([f"{POSTGRES}/pg_isready", "-q", "-h", self.dir], check=False).returncode:
+            if self.server.poll() is not None:
+                raise RuntimeError("postgres did not start")
+            time.sleep(0.1)
+        self.run("pgbench", "-i", "-q", "-h", self.dir, "postgres")
+
+    def run(self, name, *words):
+        subprocess.run([f"{POSTGRES}/{name}", *words], user="postgres", group="postgres", extra_groups=[], cwd=self.dir,
+                       check=True, capture_output=True)
+
+    def cpu(self):
+        """Of the server with the children that have ended."""
+        with open(f"/proc/{self.server.pid}/stat", encoding="ascii") as f:
+            return sum(int(n) for n in f.read().rsplit(")", 1)[1].split()[11:15]) / os.sysconf("SC_CLK_TCK")
+
+    def transactions(self, options):
+        tracer = Recording(self.server.pid, "--rss", "--follow", *options, output="postgres.alys") if options is not None else None
+        began = self.cpu()
+        self.run("pgbench", "-n", "-C", "-c", "1", "-t", str(TRANSACTIONS), "-h", self.dir, "postgres")
+        took = self.cpu() - began
+        if tracer:
+            tracer.stop()
+        return took
+
+    def close(self):
+        self.server.terminate()
+        self.server.wait(20)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+CASES = {"untraced": None, "--rss": (), "--rss --max-overhead 0": ("--max-overhead", "0"),
+         "--rss --sample bytes:1": ("--sample", "bytes:1")}
+
+
+def compare(what, title, take):
+    got = interleave({name: lambda options=options: take(options) for name, options in CASES.items()}, PAIRS)
+    base = got["untraced"]
+    rows = [(name, f"{took:.2f}", f"{100 * (took / base - 1):+.1f} %") for name, took in got.items()]
+    table(f"{title}: CPU time, medians of {PAIRS}", ["recording", "seconds", "cost"], rows)
+    cost = 100 * (got["--rss"] / base - 1)
+    verdict(f"CPU time that --rss costs {what}", "at most 1 %", f"{cost:.1f} %", cost <= 1)
+
+
 def main():
     mappings()
     os.makedirs(harness.OUT, exist_ok=True)
-    cases = {"untraced": None, "--rss": (),
-             "--rss --sample bytes:64k": ("--sample", "bytes:64k"), "--rss --sample bytes:1": ("--sample", "bytes:1")}
-    got = interleave({name: lambda options=options: filled(options) for name, options in cases.items()}, PAIRS)
-    base = got["untraced"]
-    rows = [(name, f"{took:.2f}", f"{100 * (took / base - 1):+.1f} %") for name, took in got.items()]
-    table(f"redis fills {KEYS / 1e6:g} GB: CPU time, medians of {PAIRS}", ["recording", "seconds", "cost"], rows)
-    cost = 100 * (got["--rss"] / base - 1)
-    verdict("CPU time that --rss costs a redis that fills 1 GB", "at most 1 %", f"{cost:.1f} %", cost <= 1)
+    compare("a redis that fills 1 GB", f"redis fills {KEYS / 1e6:g} GB", filled)
+    postgres = Postgres()
+    try:
+        compare("a postgres under pgbench, a connection for each transaction", f"postgres, {TRANSACTIONS} transactions",
+                postgres.transactions)
+    finally:
+        postgres.close()
 
 
 main()

@@ -74,6 +74,7 @@ def test_pages_of_each_kind(started, tmp_path):
     unsure = 16 * PAGE * (1 + r.counted("pages-guessed"))
     assert abs(r.end - r.start - came) <= unsure, (r.start, r.end, came)
 
+    assert "max overhead" not in alys("info", r.trace).stdout  # all were asked for
     text = alys("report", r.trace).stdout
     assert re.search(r"became resident: .* when it ended .* \(smaps_rollup\): .* in no row", text), text
     raw = gzip.decompress(convert(r.trace, "pprof", tmp_path / "t.pb.gz").read_bytes())
@@ -93,6 +94,36 @@ def test_samples_of_many_pages(started, tmp_path):
 
 
 def test_refuses_what_is_of_allocations(tmp_path):
-    for option in (["--min-size", "16"], ["--max-overhead", "1"], ["--allocator", "libc"]):
+    for option in (["--min-size", "16"], ["--profile", "allocations"], ["--allocator", "libc"]):
         done = alys("record", "--rss", "--sample", "bytes:64k", *option, "-p", 1, "-o", tmp_path / "t.alys")
         assert done.returncode != 0 and "--rss records pages, not allocations" in done.stderr
+
+
+def touches(started, trace, *options):
+    """A recording of c_touches: {function: pages} as it says, and the recording's rows."""
+    program = started.program("c_touches").wait_ready()
+    tracer = started.tracer("--rss", *options, "-p", program.pid, "-o", trace).recording()
+    program.go()
+    truth = {}
+    while (line := program.line().split()) != ["done"]:
+        truth[line[0]] = int(line[1])
+    tracer.stop()
+    program.finish()
+    assert_law(trace)
+    answer = alys("report", "--subject", "rss", "--by", "function", "--inclusive", "--show", "alloc", "--top", 0, "-f", "json", trace)
+    return truth, {row["function"]: row for row in json.loads(answer.stdout)["rows"]}
+
+
+@pytest.mark.parametrize("beside", [[], ["--beside"]])
+def test_a_budget_for_pages(started, tmp_path, beside):
+    """Windows stand for all page faults of the program, as the kernel counts them."""
+    trace = tmp_path / "t.alys"
+    truth, rows = touches(started, trace, "--max-overhead", "0.1", *beside)
+    for name, pages in truth.items():
+        row = rows[name]
+        assert abs(row["bytes"] - pages * PAGE) <= 5 * row["error"] + 0.02 * pages * PAGE, (pages * PAGE, row)
+        assert row["error"] <= pages * PAGE / 2, row
+    info = alys("info", trace).stdout
+    assert int(re.search(r"covered, in (\d+) windows", info).group(1)) > 2, info
+    assert float(re.search(r"^windows +([\d.]+) % of the time", info, re.M).group(1)) < 90
+    assert "max overhead 0.1 %" in info

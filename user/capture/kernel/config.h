@@ -20,6 +20,7 @@ struct probe_config {
 	bool report_all;   /* report start and end of all processes */
 	bool free_stacks;
 	bool windowed;     /* probes are attached and detached at run time, see probe/window.h */
+	bool page_windows; /* the programs for pages, too */
 	bool check_stacks; /* compare each remembered walk with a full one */
 	bool no_frees;     /* of plain allocators only allocations are recorded */
 	bool noted;        /* probes that programs define, instead of their allocators' functions */

@@ -62,6 +62,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.report_all = cfg->report_all,
 		.stop_at_gc = cfg->stop_at_gc,
 		.windowed = cfg->windowed,
+		.page_windows = cfg->page_windows,
 		.no_frees = cfg->no_frees,
 		.noted = cfg->noted,
 		.recall = cfg->check_stacks ? ALYS_RECALL_CHECK : ALYS_RECALL_ALIKE,
@@ -267,6 +268,7 @@ struct probe *probe_open(const struct probe_config *cfg, struct err *err)
 	}
 	pthread_mutex_init(&p->lock, NULL);
 	p->windowed = cfg->windowed;
+	p->page_windows = cfg->page_windows;
 	p->no_frees = cfg->no_frees;
 	if (files_init(&p->files) ? err_set(err, ENOMEM, "out of memory") : load(p, cfg, err)) {
 		probe_close(p);
@@ -398,7 +400,11 @@ void probe_allow_holds(struct probe *p)
 	__atomic_store_n(&p->skel->bss->hold_answered, 1, __ATOMIC_RELEASE);
 }
 
-int probe_listen(struct probe *p, bool on, struct err *err)
+/* Slots of p->listening; those for pages come and go with windows. */
+#define PAGE_SLOTS_FROM 4
+#define PAGE_SLOTS_END 8
+
+static int listen_to(struct probe *p, int from, int end, bool on, struct err *err)
 {
 	bool pages = watches(p->subjects, ALYS_SUBJECT_PAGES), maps = watches(p->subjects, ALYS_SUBJECT_MAPPINGS);
 	const struct {
@@ -416,15 +422,26 @@ int probe_listen(struct probe *p, bool on, struct err *err)
 		{ "sys_enter", maps ? p->skel->progs.on_call : NULL },
 		{ "sys_exit", maps ? p->skel->progs.on_called : NULL },
 	};
-	for (int i = 0; i < LISTENING; i++) {
+	for (int i = from; i < end; i++) {
 		int *fd = &p->listening[i];
-		if (*fd > 0 && !on)
+		if (*fd > 0)
 			close(*fd);
 		*fd = on && all[i].prog ? rights_tracepoint(all[i].name, bpf_program__fd(all[i].prog)) : 0;
 		if (*fd < 0)
 			return err_set(err, -*fd, "cannot watch processes: tracepoint %s: %s", all[i].name, strerror(-*fd));
 	}
 	return 0;
+}
+
+int probe_listen(struct probe *p, bool on, struct err *err)
+{
+	p->listening_pages = on;
+	return listen_to(p, 0, LISTENING, on, err);
+}
+
+int listen_pages(struct probe *p, bool on)
+{
+	return listen_to(p, PAGE_SLOTS_FROM, PAGE_SLOTS_END, on, NULL);
 }
 
 void probe_forget_stacks(struct probe *p)

@@ -17,4 +17,7 @@ enum price_of {
 /* Seconds a call. */
 int probe_price(struct probe *p, enum price_of what, double *seconds, struct err *err);
 
+/* Seconds that a fault takes longer where pages are recorded, and it is passed over. The programs for pages are attached. */
+int price_fault(struct probe *p, double *seconds, struct err *err);
+
 #endif

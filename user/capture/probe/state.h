@@ -65,7 +65,12 @@ struct probe {
 	bool windows_detached; /* those for windows are detached */
 	bool windowed;         /* as configured, like: */
 	bool no_frees;
-	uint32_t subjects; /* 1 << ALYS_SUBJECT_* */
+	bool page_windows;
+	bool listening_pages;      /* with page_windows */
+	double fault_traps;        /* stops at a probe that cost as much as a fault that is passed over */
+	struct alys_faults faults; /* as of probe_window_spent */
+	double faults_ours;        /* of these, at targets */
+	uint32_t subjects;         /* 1 << ALYS_SUBJECT_* */
 	uint32_t trials_cnt;
 	struct files files;
 	struct counted_list counted;

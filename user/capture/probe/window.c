@@ -14,9 +14,23 @@
 #include "access/rights.h"
 #include "alys.skel.h"
 #include "probe/detaching.h"
+#include "probe/load.h"
 #include "probe/price.h"
 
-int probe_window_price(struct probe *p, double *seconds, struct err *err)
+static int price_of_pages(struct probe *p, double *seconds, struct err *err)
+{
+	double fault;
+	int rc = price_fault(p, &fault, err);
+	if (rc)
+		return rc;
+	/* Without probes at calls, all is counted in faults. */
+	if (!p->windowed)
+		*seconds = fault;
+	p->fault_traps = fault / *seconds;
+	return 0;
+}
+
+static int price_of_calls(struct probe *p, double *seconds, struct err *err)
 {
 	if (p->tier == PROBE_TIER_PERF)
 		return err_set(err, ENOTSUP,
@@ -25,9 +39,15 @@ int probe_window_price(struct probe *p, double *seconds, struct err *err)
 	return rc ? err_wrap(err, "--max-overhead needs the cost of a probe: record without it") : 0;
 }
 
+int probe_window_price(struct probe *p, double *seconds, struct err *err)
+{
+	int rc = p->windowed ? price_of_calls(p, seconds, err) : 0;
+	return rc || !p->page_windows ? rc : price_of_pages(p, seconds, err);
+}
+
 size_t probe_window_links(struct probe *p)
 {
-	size_t n = 0;
+	size_t n = p->page_windows;
 	pthread_mutex_lock(&p->lock);
 	for (size_t i = 0; i < p->attachments_cnt; i++)
 		n += p->attachments[i].reattach != NULL;
@@ -45,12 +65,15 @@ void probe_window_attach(struct probe *p)
 		if (a->reattach && a->fd < 0)
 			a->fd = rights_link(&a->reattach->link);
 	}
+	if (p->page_windows && !p->listening_pages)
+		p->listening_pages = !listen_pages(p, true);
 	pthread_mutex_unlock(&p->lock);
 }
 
 void probe_window_open(struct probe *p, uint64_t interval)
 {
 	probe_set_interval(p, interval);
+	__atomic_add_fetch(&p->skel->bss->rss_openings, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->skel->bss->window_shut, 0, __ATOMIC_RELEASE);
 }
 
@@ -72,17 +95,54 @@ void probe_window_detach(struct probe *p)
 		a->fd = -1;
 		detaching_put(&gone, 1);
 	}
+	if (p->page_windows)
+		listen_pages(p, false);
+	p->listening_pages = false;
 	pthread_mutex_unlock(&p->lock);
 	detaching_await();
 }
 
-int probe_window_spent(const struct probe *p, struct window_spent *out)
+static struct alys_faults faults_of(const struct probe *p)
+{
+	const struct bpf_map *map = p->skel->maps.rss_counters;
+	size_t cpus = (size_t)libbpf_num_possible_cpus(), size = (bpf_map__value_size(map) + 7) & ~7ull;
+	uint32_t zero = 0;
+	char *each = calloc(cpus, size);
+	struct alys_faults sum = { 0 };
+	if (each && !bpf_map_lookup_elem(bpf_map__fd(map), &zero, each)) {
+		for (size_t i = 0; i < cpus; i++) {
+			const struct alys_faults *f = (const void *)(each + i * size);
+			sum.all += f->all;
+			sum.looked += f->looked;
+			sum.ours += f->ours;
+		}
+	}
+	free(each);
+	return sum;
+}
+
+/* Of faults that were passed over, as large a part is the targets' as of the others since the last call. */
+static void note_faults(struct probe *p)
+{
+	const struct alys_faults now = faults_of(p), *then = &p->faults;
+	if (now.looked <= then->looked)
+		return;
+	double part = (double)(now.ours - then->ours) / (double)(now.looked - then->looked);
+	p->faults_ours += (double)(now.all - then->all) * part;
+	p->faults = now;
+}
+
+int probe_window_spent(struct probe *p, struct window_spent *out)
 {
 	struct probe_stats s;
 	int rc = probe_stats(p, &s);
-	*out = (struct window_spent){ s.n[ALYS_ST_TRAPS],
-				      s.n[ALYS_ST_REC_ALLOC] + s.n[ALYS_ST_REC_REALLOC] + s.n[ALYS_ST_REC_FREE],
-				      s.n[ALYS_ST_TRAPS_KEPT] };
+	uint64_t recorded = s.n[ALYS_ST_REC_ALLOC] + s.n[ALYS_ST_REC_REALLOC] + s.n[ALYS_ST_REC_FREE];
+	uint64_t pages = s.n[ALYS_ST_HIT_PAGE] + s.n[ALYS_ST_HIT_GONE];
+	*out = (struct window_spent){ s.n[ALYS_ST_TRAPS], p->windowed ? recorded : pages, s.n[ALYS_ST_TRAPS_KEPT] };
+	if (p->page_windows) {
+		note_faults(p);
+		out->traps += (uint64_t)(p->fault_traps * p->faults_ours);
+	}
 	return rc;
 }
 

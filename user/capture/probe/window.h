@@ -29,7 +29,7 @@ struct window_spent {
 	uint64_t kept;           /* of the traps, at probes that stay attached */
 };
 
-int probe_window_spent(const struct probe *p, struct window_spent *out);
+int probe_window_spent(struct probe *p, struct window_spent *out);
 /* Traps of a process so far, samples included as ALYS_SAMPLE_TRAPS each. 0 or -errno. */
 int probe_window_traps(const struct probe *p, uint32_t tgid, uint64_t *out);
 

@@ -2,7 +2,7 @@
 /*
  * recorder/gauge: numbers that a process counts whether it is probed or not. What windows stand for is corrected by
  * them: bytes that its collector has handed out, or reclaimed in case of the Erlang VM, or its own CPU time, without
- * what probes took of it.
+ * what probes took of it; or its page faults, as bytes, a page each.
  */
 #ifndef ALYS_RECORDER_GAUGE_H
 #define ALYS_RECORDER_GAUGE_H
@@ -13,6 +13,7 @@
 struct gauge {
 	uint32_t tgid;
 	bool by_cpu;
+	bool faults;
 	uint64_t bias; /* of the file that counts, in the process */
 	struct byte_counter counter;
 };
@@ -26,6 +27,7 @@ struct reading {
 /* False where no file of the process counts bytes, as far as is known yet. */
 bool gauge_bytes(const struct handles *h, const struct attach *attach, const struct proc *p, struct gauge *out);
 struct gauge gauge_cpu(const struct proc *p);
+struct gauge gauge_faults(const struct proc *p);
 /* trap_s: seconds that a stop costs. */
 struct reading gauge_read(const struct gauge *g, const struct probe *probe, double trap_s);
 

@@ -433,7 +433,8 @@ static int open_probes(struct live *l, struct err *err)
 		.subjects = record_beside(o) | 1u << record_first(o),
 		.report_all = l->h.select != NULL,
 		.free_stacks = !o->no_free_stacks,
-		.windowed = record_overhead(o) > 0,
+		.windowed = record_overhead(o) > 0 && record_samples_calls(o),
+		.page_windows = record_overhead(o) > 0 && record_has(o, SUBJECT_PAGES),
 		.no_frees = o->no_frees,
 		.check_stacks = o->check_stacks,
 		.walk = (uint8_t)o->walk,
@@ -444,7 +445,7 @@ static int open_probes(struct live *l, struct err *err)
 	struct intake_ops in = live_intake_ops;
 	in.ctx = l;
 	l->h.probe = probe_open(&cfg, err);
-	if (!l->h.probe || (cfg.windowed && open_windows(l, err)))
+	if (!l->h.probe || (record_overhead(o) > 0 && open_windows(l, err)))
 		return -err->code;
 	l->intake = intake_new(probe_ring_fd(l->h.probe), &in, err);
 	if (!l->intake || live_track(l, err))

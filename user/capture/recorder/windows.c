@@ -24,6 +24,8 @@
 #include "window/schedule.h"
 
 #define LENGTH_NS 5000000ull
+/* A page that is recorded: its stack and its record, in a window whose stacks are new. */
+#define PAGE_SAMPLE_S 2e-6
 /* How often costs are measured while probes are attached. */
 #define LOOK_NS 50000000ull
 /* Time for calls under way to return after a window is shut. */
@@ -172,7 +174,8 @@ struct windows *windows_new(const struct windows_config *c, struct err *err)
 		return NULL;
 	}
 	w->c = *c;
-	w->budget = (struct budget){ .max = c->percent / 100, .price = { trap_s, ALYS_SAMPLE_TRAPS * trap_s } };
+	double sample_s = record_samples_calls(c->h->o) ? ALYS_SAMPLE_TRAPS * trap_s : PAGE_SAMPLE_S;
+	w->budget = (struct budget){ .max = c->percent / 100, .price = { trap_s, sample_s } };
 	if (getrandom(&w->schedule.random, sizeof(w->schedule.random), 0) < 0)
 		w->schedule.random = now_ns();
 	pthread_mutex_init(&w->lock, NULL);
@@ -236,25 +239,25 @@ static struct counting *counting_of(const struct windows *w, struct proc_id proc
 }
 
 /* What a program before it in the same process had used by then, as was seen last; nothing is known: all so far. */
-static double used_before(const struct windows *w, const struct proc *p, double now)
+static double used_before(const struct windows *w, const struct proc *p, const struct gauge *g, double now)
 {
 	double base = now;
 	for (size_t i = 0; i < w->procs_cnt; i++) {
 		const struct counting *c = &w->procs[i];
-		if (c->gauge.by_cpu && c->gauge.tgid == p->tgid)
+		if (c->gauge.by_cpu == g->by_cpu && c->gauge.faults == g->faults && c->gauge.tgid == p->tgid)
 			base = c->base + c->all;
 	}
 	return base;
 }
 
-/* One that was there before has counted before; so has a child whose parent had, but for its CPU time. */
+/* One that was there before has counted before; so has a child whose parent had, but for what the kernel counts. */
 static double base_of(const struct windows *w, const struct proc *p, const struct gauge *g, double now)
 {
 	bool ours = w->c.h->o->command || p->start_ns > w->begun_ns;
-	if (!g->by_cpu)
+	if (!g->by_cpu && !g->faults)
 		return p->generation || (!p->parent.n && ours) ? 0 : now;
 	if (p->generation)
-		return used_before(w, p, now);
+		return used_before(w, p, g, now);
 	return (p->parent.n || ours) && now >= 0 ? 0 : now;
 }
 
@@ -274,11 +277,11 @@ static bool is_due(struct windows *w, struct proc_id proc, uint64_t now)
 	return true;
 }
 
-static void begin_counting(struct windows *w, const struct proc *p, const struct gauge *gauge)
+static void begin_counting(struct windows *w, const struct proc *p, struct proc_id heap, const struct gauge *gauge)
 {
-	struct counting c = { .proc = p->id, .gauge = *gauge };
+	struct counting c = { .proc = heap, .gauge = *gauge };
 	struct reading now = gauge_read(gauge, w->c.h->probe, w->budget.price.trap_s);
-	uint64_t key = place_key(p->id, gauge->by_cpu), *place = now.known ? map_put(&w->places, key) : NULL;
+	uint64_t key = place_key(heap, gauge->by_cpu), *place = now.known ? map_put(&w->places, key) : NULL;
 	c.base = base_of(w, p, gauge, now.value);
 	struct counting *new = place ? VEC_PUSH(w, procs) : NULL;
 	if (!new) {
@@ -295,7 +298,8 @@ static void begin_counting(struct windows *w, const struct proc *p, const struct
 static void forget_gone(struct windows *w)
 {
 	for (size_t i = 0; w->c.live && i < w->procs_cnt; i++) {
-		if (target_find(w->c.h->targets, w->procs[i].gauge.tgid).n == w->procs[i].proc.n)
+		const struct proc *p = catalog_proc(w->c.h->catalog, w->procs[i].proc);
+		if (p && target_is_current(w->c.h->targets, p))
 			continue;
 		map_del(&w->places, place_key(w->procs[i].proc, w->procs[i].gauge.by_cpu));
 		map_del(&w->without, w->procs[i].proc.n);
@@ -324,13 +328,23 @@ static uint64_t look_ns(const struct windows *w)
 	return LOOK_NS * (probe_window_links(w->c.h->probe) ? pace : pace * 4);
 }
 
-static void update_proc(struct windows *w, const struct proc *p, uint64_t when)
+static void update_calls(struct windows *w, const struct proc *p, uint64_t when)
 {
 	struct gauge g = gauge_cpu(p);
 	if (!counting_of(w, p->id, true))
-		begin_counting(w, p, &g);
+		begin_counting(w, p, p->id, &g);
 	if (!counting_of(w, p->id, false) && is_due(w, p->id, when) && gauge_bytes(w->c.h, w->c.attach, p, &g))
-		begin_counting(w, p, &g);
+		begin_counting(w, p, p->id, &g);
+}
+
+static void update_proc(struct windows *w, const struct proc *p, uint64_t when)
+{
+	const struct proc_id pages = target_heap(w->c.h->targets, p->id, SUBJECT_PAGES);
+	struct gauge g = gauge_faults(p);
+	if (record_samples_calls(w->c.h->o))
+		update_calls(w, p, when);
+	if (record_has(w->c.h->o, SUBJECT_PAGES) && !counting_of(w, pages, false))
+		begin_counting(w, p, pages, &g);
 }
 
 /* CPU time may seem to go back, where probes cost less than they were thought to. */

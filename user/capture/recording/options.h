@@ -65,6 +65,8 @@ struct record_options {
 
 /* Of pages; up to some thousand faults a second all are looked at. */
 #define PAGE_INTERVAL (256u << 10)
+/* Below this all are recorded. */
+#define PAGE_WHOLE 4096
 
 static inline bool record_has(const struct record_options *o, enum subject s)
 {
@@ -97,9 +99,17 @@ static inline bool record_is_noted(const struct record_options *o)
 	return o->allocators && !strcmp(o->allocators, "usdt");
 }
 
+/* Calls of allocators are sampled here, and may be limited by windows. */
+static inline bool record_samples_calls(const struct record_options *o)
+{
+	return o->interval && record_has(o, SUBJECT_ALLOCATIONS) && !record_is_noted(o);
+}
+
+/* Pages come in windows unless the user asks for all of them. */
 static inline double record_overhead(const struct record_options *o)
 {
-	if (!o->interval || !record_has(o, SUBJECT_ALLOCATIONS) || record_is_noted(o))
+	bool pages = record_has(o, SUBJECT_PAGES) && (!o->interval || o->interval >= PAGE_WHOLE || o->max_overhead > 0);
+	if (!record_samples_calls(o) && !pages)
 		return 0;
 	return o->max_overhead < 0 ? OVERHEAD_DEFAULT : o->max_overhead;
 }

@@ -183,7 +183,7 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 		return err_set(err, EINVAL, "nothing to trace: give -p PID or -- COMMAND; see `alys-bpf --help`");
 	if (r->pids_cnt && r->command)
 		return err_set(err, EINVAL, "-p and -- COMMAND exclude each other: start one recording for each");
-	if (r->max_overhead > 0 && !r->interval)
+	if (r->max_overhead > 0 && !r->interval && !record_has(r, SUBJECT_PAGES))
 		return err_set(
 			err, EINVAL,
 			"--max-overhead is for samples: give --sample bytes:512k with it, or record every call without it");

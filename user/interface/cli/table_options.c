@@ -40,8 +40,8 @@ int opt_subject(const struct opt *o, const char *text, void *dest, struct err *e
 
 static bool is_about_allocations(const struct record_options *r)
 {
-	return r->max_overhead > 0 || r->min_size || r->allocators || r->return_probes || r->stop_at_gc || r->sample_at ||
-	       r->no_frees || r->calls || *r->own.text;
+	return r->min_size || r->allocators || r->return_probes || r->stop_at_gc || r->sample_at || r->no_frees || r->calls ||
+	       *r->own.text;
 }
 
 int check_subjects(const struct record_options *r, struct err *err)
@@ -51,9 +51,11 @@ int check_subjects(const struct record_options *r, struct err *err)
 			       "--beside is for --rss and --maps: without these, allocations are all that is recorded");
 	if (record_has(r, SUBJECT_ALLOCATIONS))
 		return 0;
+	if (r->max_overhead > 0 && !record_has(r, SUBJECT_PAGES))
+		return err_set(err, EINVAL, "--maps records every mapping: leave out --max-overhead");
 	if (is_about_allocations(r))
 		return err_set(err, EINVAL,
-			       "%s, not allocations: add --beside, or leave out --max-overhead, --min-size, --allocator, "
+			       "%s, not allocations: add --beside, or leave out --min-size, --allocator, "
 			       "--return-probes, --stop-at-gc, --sample-at, --profile, --calls and --alloc",
 			       record_has(r, SUBJECT_PAGES) ? "--rss records pages" : "--maps records mappings");
 	return 0;
