@@ -27,46 +27,36 @@ struct copying {
 
 /* --- which blocks ----------------------------------------------------------------------------------- */
 
-static int by_addr(const void *a, const void *b)
+static uint64_t block_end(const struct copied_block *b)
 {
-	const struct copied_block *x = a, *y = b;
-	return (x->addr > y->addr) - (x->addr < y->addr);
+	return b->addr + b->bytes;
 }
 
+/* A reading of a heap that changed, or of a damaged one, may have chunks twice, or out of order. */
 static int add_block(struct malloc_copy *c, const struct glibc_chunk *chunk, uint64_t unused)
 {
-	uint64_t usable = glibc_usable(chunk), bytes = usable > unused ? (usable - unused) & ~7ull : 0;
-	if (chunk->state != CHUNK_USED || !bytes)
+	uint64_t addr = chunk->addr + CHUNK_HEADER, usable = glibc_usable(chunk);
+	uint64_t bytes = usable > unused ? (usable - unused) & ~7ull : 0;
+	uint64_t behind = c->blocks_cnt ? block_end(&c->blocks[c->blocks_cnt - 1]) : 0;
+	if (chunk->state != CHUNK_USED || !bytes || addr < behind || addr + bytes < addr)
 		return 0;
 	struct copied_block *b = VEC_PUSH(c, blocks);
 	if (!b)
 		return -ENOMEM;
-	*b = (struct copied_block){ .addr = chunk->addr + CHUNK_HEADER, .bytes = bytes };
+	*b = (struct copied_block){ .addr = addr, .bytes = bytes };
 	return 0;
 }
 
-/* A reading of a heap that changed, or of a damaged one, may have chunks twice. */
-static void drop_overlaps(struct malloc_copy *c)
-{
-	size_t kept = 0;
-	for (size_t i = 0; i < c->blocks_cnt; i++) {
-		const struct copied_block *b = &c->blocks[i], *last = kept ? &c->blocks[kept - 1] : NULL;
-		if (b->addr + b->bytes > b->addr && (!last || last->addr + last->bytes <= b->addr))
-			c->blocks[kept++] = *b;
-	}
-	c->blocks_cnt = kept;
-}
-
+/* Both kinds are in order. */
 static int list_blocks(struct malloc_copy *c, const struct glibc_heap *h)
 {
 	int rc = 0;
-	for (size_t i = 0; i < h->chunks_cnt && !rc; i++)
-		rc = add_block(c, &h->chunks[i], 0);
-	for (size_t i = 0; i < h->mapped_cnt && !rc; i++)
-		rc = add_block(c, &h->mapped[i].chunk, CHUNK_OVERHEAD);
-	if (c->blocks_cnt && !rc)
-		qsort(c->blocks, c->blocks_cnt, sizeof(*c->blocks), by_addr);
-	drop_overlaps(c);
+	for (size_t i = 0, k = 0; (i < h->chunks_cnt || k < h->mapped_cnt) && !rc;) {
+		bool mapped = i == h->chunks_cnt || (k < h->mapped_cnt && h->mapped[k].chunk.addr < h->chunks[i].addr);
+		rc = mapped ? add_block(c, &h->mapped[k].chunk, CHUNK_OVERHEAD) : add_block(c, &h->chunks[i], 0);
+		k += mapped;
+		i += !mapped;
+	}
 	return rc;
 }
 
@@ -77,11 +67,6 @@ size_t malloc_copy_find(const struct malloc_copy *c, uint64_t addr)
 }
 
 /* --- what they contain ------------------------------------------------------------------------------ */
-
-static uint64_t block_end(const struct copied_block *b)
-{
-	return b->addr + b->bytes;
-}
 
 /* The blocks from first on that are read at once: the index behind the last one. */
 static size_t run_end(const struct malloc_copy *c, size_t first)

@@ -273,10 +273,13 @@ static void describe_held(struct taking *t, const struct held_pages *p)
 static void describe_rss(struct taking *t, const struct malloc_rss *m)
 {
 	describe_held(t, &m->held);
-	buf_addf(&t->facts, "\"trimmable\":%" PRIu64 ",\"swapped\":%" PRIu64 ",", m->sums.trimmable, m->swapped);
+	buf_addf(&t->facts, "\"trimmable\":%" PRIu64 ",\"swapped\":%" PRIu64 ",\"huge\":%" PRIu64 ",", m->sums.trimmable,
+		 m->swapped, m->huge);
 	buf_adds(&t->notes, "malloc_trim(0) would give back ");
 	text_bytes(&t->notes, (double)m->sums.trimmable);
 	buf_addf(&t->notes, " (%" PRIu64 " bytes)\n", m->sums.trimmable);
+	if (m->huge)
+		buf_addf(&t->notes, "%" PRIu64 " bytes of anonymous memory are in huge pages\n", m->huge);
 	if (m->swapped)
 		buf_addf(&t->notes, "%" PRIu64 " bytes are swapped out\n", m->swapped);
 	if (m->unknown_stacks)
