@@ -272,6 +272,7 @@ def test_pages_of_other_allocators(started, small, name, freeze):
         assert re.search(rf"^0*{start}-0*{end} ...p 00000000 00:00 0 ", maps, re.M), row
     assert (answer["frozen_ms"] > 0) == bool(freeze)
     text = alys("report", "--heap", "-p", program.pid).stdout
+    assert ("own_taken" in answer) == (name == "tcmalloc") != ("no statistics of its own" in text)
     assert f"this is by pages, without the blocks of its allocator ({name})" in text and "told with -d SECONDS" in text
 
 
@@ -301,3 +302,32 @@ def test_whose_blocks_keep_pages_of_other_allocators(started, held_musl, name):
     assert sum(row["count"] for row in rows if "site_keeper" in row["site"]) == keepers > 200, rows
     assert not [row for row in rows if "site_filler" in row["site"] or "site_old" in row["site"]]
     assert answer["total"]["recorded"] == truth["kept"] + 1 and answer["total"]["recorded_bytes"] == truth["kept"] * 240 + 8192
+
+
+COUNTING = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+kept = [bytearray(5000 * i) for i in range(400)]
+taken = ctypes.c_size_t.in_dll(library, "TCMalloc_SystemTaken")
+heap = ctypes.c_size_t()
+def ask(name):
+    assert library.MallocExtension_GetNumericProperty(name, ctypes.byref(heap))
+    return heap.value
+while True:
+    mapped = ask(b"generic.heap_size") + ask(b"tcmalloc.pageheap_unmapped_bytes")
+    print(taken.value, mapped, flush=True)
+    input()
+    kept = [bytearray(70000) for _ in kept]
+"""
+
+
+def test_what_tcmalloc_counts_itself(started):
+    """Its variable, and that it is no less than what it says when it is asked."""
+    library = LIBRARIES + PRELOADED["tcmalloc"]
+    program = started.program("/usr/bin/python3", "-c", COUNTING, library, env={"LD_PRELOAD": library, "PYTHONMALLOC": "malloc"})
+    for _ in range(3):
+        taken, mapped = map(int, program.line().split())
+        answer = json.loads(alys("census", "--heap", "-p", program.pid, "-f", "json").stdout)
+        assert answer["own_taken"] == taken >= mapped > 4 << 20, answer
+        program.proc.stdin.write(b"\n")
+        program.proc.stdin.flush()

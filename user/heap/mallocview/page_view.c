@@ -7,15 +7,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "access/pages.h"
+#include "allocators/allocators.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "elf/elf.h"
 #include "mallocview/malloc_rss.h"
 #include "mallocview/page_pins.h"
 #include "report/malloc_table.h"
 
 #define LINES 7
+#define FILES_MAX 8                  /* that are searched for it */
+#define TAKEN "TCMalloc_SystemTaken" /* of system-alloc.h: a size_t */
 
 struct viewing {
 	const struct census_options *o;
@@ -53,6 +59,64 @@ static int join(struct viewing *v, struct err *err)
 	pages_close(&pages);
 	return rc ? err_set(err, -rc, "process %u: which of its pages are in memory cannot be read: %s", m->tgid, strerror(-rc))
 		  : 0;
+}
+
+/* --- what the allocator counts itself ------------------------------------------------------------- */
+
+/* ctx: its address in the file, 0 until it is found. */
+static int take_symbol(void *ctx, const struct elf_symbol *s)
+{
+	uint64_t *vaddr = ctx;
+	if (s->defined && s->size == sizeof(uint64_t) && !strcmp(s->name, TAKEN))
+		*vaddr = s->vaddr;
+	return *vaddr != 0;
+}
+
+/* Where the variable of this file lies in the process; 0: it has none. */
+static uint64_t find_in(const struct glibc_process *p, const struct space_region *r)
+{
+	uint64_t vaddr = 0, bias = 0;
+	int fd = -1;
+	struct elf *e = place_file(p->memory.tgid, r, &fd);
+	if (!e)
+		return 0;
+	if (place_bias(e, &p->space, r->dev, r->ino, &bias))
+		elf_each_symbol(e, take_symbol, &vaddr);
+	elf_close(e);
+	close(fd);
+	return vaddr ? bias + vaddr : 0;
+}
+
+/* Its library, or the program, which may contain it. */
+static uint64_t find(const struct glibc_process *p)
+{
+	uint64_t at = 0;
+	for (size_t i = 0, tried = 0; i < p->space.regions_cnt && tried < FILES_MAX && !at; i++) {
+		const struct space_region *r = &p->space.regions[i];
+		bool may = r->exec && r->ino &&
+			   (alloc_family_of_file(r->path) == ALLOC_TCMALLOC || !strcmp(r->path, p->place.exe));
+		at = may ? find_in(p, r) : 0;
+		tried += may;
+	}
+	return at;
+}
+
+/* mapped: bytes of anonymous memory, more than which it cannot have taken. */
+static void tell_own_count(struct glibc_process *p, uint64_t mapped, struct buf *notes, struct buf *facts)
+{
+	uint64_t at = find(p), taken = 0;
+	if (!at || memory_read(&p->memory, at, &taken, sizeof(taken))) {
+		buf_adds(notes, "it has no statistics of its own that could be read from outside\n");
+		return;
+	}
+	if (taken % PAGE_BYTES || taken > mapped) {
+		buf_addf(notes,
+			 "tcmalloc's own count of bytes (" TAKEN ") is not believed: %" PRIu64 ", and %" PRIu64 " are mapped\n",
+			 taken, mapped);
+		return;
+	}
+	buf_addf(notes, "tcmalloc has taken %" PRIu64 " bytes from the system, as it counts itself (" TAKEN ")\n", taken);
+	buf_addf(facts, "\"own_taken\":%" PRIu64 ",", taken);
 }
 
 /* --- telling ---------------------------------------------------------------------------------------- */
@@ -98,7 +162,7 @@ static int list_mappings(const struct viewing *v, struct mapping_table *out)
 
 static void describe(struct viewing *v, const char *why)
 {
-	const struct malloc_reading *r = &v->reading;
+	struct malloc_reading *r = &v->reading;
 	const struct malloc_rss *m = &v->rss;
 	glibc_other_allocators(&r->process.space, &v->allocator);
 	if (!v->allocator.len)
@@ -106,6 +170,7 @@ static void describe(struct viewing *v, const char *why)
 	buf_addf(&v->facts, "\"frozen_ms\":%.3f,\"swapped\":%" PRIu64 ",\"mapped\":%" PRIu64 ",", (double)r->frozen_ns / 1e6,
 		 m->swapped, m->anonymous.bytes);
 	buf_addf(&v->notes, "%s; this is by pages, without the blocks of its allocator (%s)\n", why, buf_str(&v->allocator));
+	tell_own_count(&r->process, m->anonymous.bytes, &v->notes, &v->facts);
 	if (m->swapped)
 		buf_addf(&v->notes, "%" PRIu64 " bytes are swapped out\n", m->swapped);
 	if (m->unknown_stacks)
@@ -116,7 +181,7 @@ static void describe(struct viewing *v, const char *why)
 		page_pins_facts(&v->pins, &v->facts);
 }
 
-static int write(struct viewing *v, struct sink_out *out, struct err *err)
+static int write_view(struct viewing *v, struct sink_out *out, struct err *err)
 {
 	struct memory_line lines[LINES];
 	const struct malloc_rss *m = &v->rss;
@@ -151,7 +216,7 @@ int page_view_write(const struct census_options *o, const struct recorded_heap *
 	rc = rc ?: join(&v, err);
 	if (!rc) {
 		describe(&v, why);
-		rc = write(&v, out, err);
+		rc = write_view(&v, out, err);
 	}
 	page_pins_free(&v.pins);
 	malloc_rss_free(&v.rss);
