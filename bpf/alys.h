@@ -32,6 +32,7 @@
 #define ALYS_EV_MAPPED 13    /* the dynamic linker has mapped or unmapped libraries */
 #define ALYS_EV_GONE 14      /* struct alys_ev_range: its pages left the resident set, or its mappings went */
 #define ALYS_EV_MOVED 15     /* struct alys_ev_range: its pages are about to lie elsewhere, or its mappings do (mremap) */
+#define ALYS_EV_NAMED 16     /* struct alys_ev_named: what an Erlang process is called */
 
 /* Head of every record. */
 struct alys_head {
@@ -120,6 +121,14 @@ struct alys_ev_range {
 	__u64 start, end;
 	__u64 to;
 	__u64 enter;
+};
+
+/* With the first heap-full of a process that has a registered name, the second one of others, and when that changes. Terms of the VM. */
+struct alys_ev_named {
+	struct alys_head h;
+	__u64 process;    /* as the address of its heap-fulls */
+	__u64 registered; /* an atom; 0 = it has no such name */
+	__u64 initial[3]; /* the function that it began with: module, function, both atoms, and its arity; 0 = not known */
 };
 
 /* Kinds of resident memory, as the kernel counts it. */
@@ -354,7 +363,8 @@ struct alys_beam {
 	__u16 pid_bits;  /* no offset: bits of a pid's number, 0 = the form of pids is not known */
 	__u32 pid_table; /* ELF address of how the VM permutes these bits, see struct beam_table; 0 = not at all */
 	__u16 gen_gcs;   /* 16 bits: minor collections since the last major one; 0 = not known */
-	__u16 pad[3];
+	__u16 registered, registered_name;    /* [process + registered] has a name at registered_name; 0 = not known */
+	__u16 initial;                        /* three words: module, function, arity; 0 = not known */
 	__u16 own_types[ALYS_BEAM_OWN_TYPES]; /* of blocks that hold what heap-fulls count; 0 = none */
 };
 
@@ -564,6 +574,7 @@ _Static_assert(sizeof(struct alys_ev_gc) == 56, "wire");
 _Static_assert(sizeof(struct alys_gc_site) == 24, "wire");
 _Static_assert(sizeof(struct alys_hold) == 16, "wire");
 _Static_assert(sizeof(struct alys_ev_range) == 56, "wire");
+_Static_assert(sizeof(struct alys_ev_named) == 64, "wire");
 _Static_assert(sizeof(struct alys_entered) == 16, "wire");
 
 #endif

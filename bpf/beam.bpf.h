@@ -14,10 +14,11 @@
 
 static __noinline int beam_read(struct beam_heap *h, const struct alys_beam *at, __u64 process)
 {
-	bool ok = at->htop && read_word(&h->heap, process + at->heap) && read_word(&h->high_water, process + at->high_water) &&
-		  read_word(&h->htop, process + at->htop) && read_word(&h->stop, process + at->stop) &&
-		  read_word(&h->hend, process + at->hend) && read_word(&h->heap_sz, process + at->heap_sz) &&
-		  read_word(&h->mbuf_sz, process + at->mbuf_sz) && read_word(&h->abandoned, process + at->abandoned);
+	bool ok = at->htop && read_word(&h->id, process) && read_word(&h->heap, process + at->heap) &&
+		  read_word(&h->high_water, process + at->high_water) && read_word(&h->htop, process + at->htop) &&
+		  read_word(&h->stop, process + at->stop) && read_word(&h->hend, process + at->hend) &&
+		  read_word(&h->heap_sz, process + at->heap_sz) && read_word(&h->mbuf_sz, process + at->mbuf_sz) &&
+		  read_word(&h->abandoned, process + at->abandoned);
 	h->minors = 0;
 	if (at->gen_gcs && bpf_probe_read_user(&h->minors, sizeof(h->minors), (void *)(process + at->gen_gcs)))
 		return 0;
@@ -136,15 +137,20 @@ static __always_inline void beam_collected(struct beam_past *p, const struct aly
 	p->heap_sz = h->hend - h->heap;
 }
 
+static __always_inline struct beam_past *beam_past_of(__u64 process)
+{
+	__u32 slot = (process * GOLDEN) >> 50;
+	return bpf_map_lookup_elem(&beam_pasts, &slot);
+}
+
 /* The heap-fulls before this one, which is added to them. Only one thread executes a process at a time. */
 static __noinline __u32 beam_past(__u64 process, const struct alys_beam *at, const struct beam_heap *h, __u64 size)
 {
-	__u32 slot = (process * GOLDEN) >> 50;
-	struct beam_past *p = bpf_map_lookup_elem(&beam_pasts, &slot);
+	struct beam_past *p = beam_past_of(process);
 	if (!p)
 		return 0;
-	if (p->process != process)
-		*p = (struct beam_past){ .process = process };
+	if (p->process != process || p->id != h->id)
+		*p = (struct beam_past){ .process = process, .id = h->id };
 	beam_collected(p, at, h);
 	__u32 past = p->sizes;
 	p->sizes = past << BEAM_PAST_BITS | (size * GOLDEN) >> (64 - BEAM_PAST_BITS);
@@ -204,6 +210,43 @@ static __noinline __u64 beam_pid(const struct alys_beam *at, __u64 bias, __u64 p
 	return (data << ALYS_PID_NUMBER_BITS | number) << ALYS_PID_TAG_BITS | ALYS_PID_TAG;
 }
 
+static __noinline __u64 beam_registered(const struct alys_beam *at, __u64 process)
+{
+	__u64 entry = 0, name = 0;
+	if (!read_word(&entry, process + at->registered) || !entry || !read_word(&name, entry + at->registered_name))
+		return 0;
+	return name;
+}
+
+#define MET_ONCE 2 /* no atom */
+
+/*
+ * Sends what the process is called, unless that has been sent. If the ring is full, its next heap-full does. Of those without a registered
+ * name most fill no second heap, and are not worth it.
+ */
+static __noinline int beam_name(const struct alys_beam *at, __u64 process, __u64 pid)
+{
+	struct beam_past *p = beam_past_of(process);
+	__u64 name = at->registered ? beam_registered(at, process) : 0, mark = name | 1; /* of an atom it is set */
+	if (!at->initial || !p || p->process != process || p->named == mark)
+		return 0;
+	if (!p->named && !name) {
+		p->named = MET_ONCE;
+		return 0;
+	}
+	struct alys_ev_named *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	if (!e)
+		return 0;
+	head_fill(&e->h, ALYS_EV_NAMED);
+	e->process = pid;
+	e->registered = name;
+	if (bpf_probe_read_user(e->initial, sizeof(e->initial), (void *)(process + at->initial)))
+		e->initial[0] = 0;
+	bpf_ringbuf_submit(e, wake_flag(0));
+	p->named = mark;
+	return 0;
+}
+
 static __noinline int beam_end(struct pt_regs *ctx, const struct alys_site *site, const struct alys_beam *at,
 			       struct call_room *room)
 {
@@ -214,7 +257,9 @@ static __noinline int beam_end(struct pt_regs *ctx, const struct alys_site *site
 	}
 	note_window(site, p);
 	p->stack = beam_stack(ctx, &room->beam);
-	emit_alloc(p, beam_pid(at, bias_of(ctx, site), argument(ctx, site->arg[0])));
+	__u64 process = argument(ctx, site->arg[0]), pid = beam_pid(at, bias_of(ctx, site), process);
+	emit_alloc(p, pid);
+	beam_name(at, process, pid);
 	return 0;
 }
 

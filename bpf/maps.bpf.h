@@ -191,6 +191,7 @@ struct gc_known {
 struct beam_heap {
 	__u64 heap, high_water, htop, stop, hend;
 	__u64 heap_sz, mbuf_sz, abandoned;
+	__u64 id;     /* the pid, as the VM has it */
 	__u16 minors; /* since the last major collection */
 };
 
@@ -200,9 +201,10 @@ struct beam_heap {
  * is only less known.
  */
 struct beam_past {
-	__u64 process;
+	__u64 process, id;   /* of the struct; of what lives in it now */
 	__u32 sizes;         /* of the last heap-fulls, mixed: BEAM_PAST_BITS each */
 	__u64 heap, heap_sz; /* 0 = not known */
+	__u64 named;         /* its name as it was sent, low bit set; 0 = not yet */
 };
 
 #define BEAM_PAST_SLOTS (1 << 14)

@@ -3,7 +3,7 @@
 # #include "MODULE/file.h".
 PARTS      := foundation capture heap output service interface
 foundation := base machine access sandbox event catalog globs allocators
-capture    := elf unwind code beam functions sites notes kernel probe intake target examine helper calibrate launch recording counting attach window resident recorder
+capture    := elf unwind code beam functions sites notes kernel probe intake target examine helper calibrate launch recording counting attach erlang window resident recorder
 heap       := boehm marking heapgraph collector glibc heapreader liveness heapview mallocview
 output     := model trace symbol dwarf naming format profiles sink report replay
 service    := monitor broker daemon http push
@@ -40,7 +40,8 @@ may_counting   := base event catalog functions probe target examine recording wi
 may_attach     := base catalog unwind beam sites notes probe intake target examine calibrate recording counting allocators
 may_window     := base
 may_resident   := base access event wire
-may_recorder   := base access event catalog unwind probe intake target launch window resident liveness model recording counting attach
+may_erlang     := base access event catalog beam intake target recording attach
+may_recorder   := base access event catalog erlang unwind probe intake target launch window resident liveness model recording counting attach
 may_boehm      := base access elf
 may_marking    := base boehm
 may_heapgraph  := base elf boehm marking

@@ -49,10 +49,15 @@ def table(trace, *args):
 
 
 def by_process(trace, *args):
-    """What each row of --by erlang-process says, by the name of the process without that of its VM."""
+    """What each row of --by erlang-process says, by the pid in the VM; "called": what stands behind it."""
     done = alys("report", "--by", "erlang-process", "-f", "json", "--top", "0", *args, trace)
     assert done.returncode == 0, done.stderr
-    return {re.sub(r"^beam.smp \(\d+\) ", "", row["erlang-process"]): row for row in json.loads(done.stdout)["rows"]}
+    found = {}
+    for row in json.loads(done.stdout)["rows"]:
+        name = re.sub(r"^beam.smp \(\d+\) ", "", row["erlang-process"])
+        pid, _, row["called"] = name.partition(" ") if name[0] == "<" else (name, "", "")
+        found[pid] = row
+    return found
 
 
 def words_in(trace):
@@ -123,6 +128,19 @@ def test_by_erlang_process(started, vm, tmp_path):
     assert max(only, key=lambda name: only[name]["words"]) == pids["big"]
     lines = alys("report", "--by", "erlang-process", "--top", "2", trace).stdout.splitlines()
     assert lines[0].split("  ")[0] == "ERLANG PROCESS" and lines[1].split()[2] == pids["big"]
+
+
+def test_names_of_erlang_processes(started, vm, tmp_path):
+    """The registered name, also one that a process gets later, or else the function with which it began, as Erlang or Elixir write it."""
+    trace = tmp_path / "t.alys"
+    pids = record(started, trace, vm("named", 20000, "+JPperf", "true"))["answer"]
+    rows = by_process(trace)
+    assert rows[pids["registered"]]["called"] == "words_café"
+    assert rows[pids["late"]]["called"] == "late_one"
+    assert rows[pids["spawned"]]["called"] == "words:calls/2"
+    assert rows[pids["fun"]]["called"] == "erlang:apply/2"
+    lines = alys("report", "--by", "erlang-process", "--top", "0", trace).stdout
+    assert f"{pids['registered']} words_café " in lines
 
 
 def test_erlang_processes_sampled(started, vm, tmp_path):

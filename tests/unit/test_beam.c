@@ -16,9 +16,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "beam/block_types.h"
 #include "beam/generations.h"
 #include "beam/pids.h"
 #include "beam/process_layout.h"
+#include "beam/process_names.h"
 #include "beam/reclaimed.h"
 #include "code/funcs.h"
 
@@ -134,6 +136,21 @@ static void test_cut(void **state)
 	}
 }
 
+/* Names and numbers of the VM's tables; an own type is one of them. */
+static void expect_types(const struct elf *e)
+{
+	struct beam_types t;
+	uint16_t heaps[ALYS_BEAM_OWN_TYPES] = { 0 };
+	assert_int_equal(beam_types_find(e, &t), 0);
+	assert_true(t.at_cnt > 200);
+	beam_types_of_heaps(&t, heaps);
+	for (size_t i = 0; i < ALYS_BEAM_OWN_TYPES; i++)
+		assert_non_null(beam_type_name(&t, heaps[i]));
+	assert_string_equal(beam_type_name(&t, heaps[0]), "heap");
+	assert_null(beam_type_name(&t, 0));
+	beam_types_free(&t);
+}
+
 static void expect_known(const char *path)
 {
 	struct err err = { 0 };
@@ -152,6 +169,12 @@ static void expect_known(const char *path)
 	assert_true(l.pid_bits == (l.pid_table ? 28 : 15));
 	beam_generations_find(&f, &l);
 	assert_true(l.gen_gcs && l.gen_gcs % 4 == 0);
+	struct beam_atoms atoms;
+	beam_process_names_find(&f, &l, &atoms);
+	assert_true(atoms.table);
+	assert_string_equal(atoms.names[0], "false");
+	assert_true(l.registered && l.registered_name && l.initial);
+	expect_types(e);
 	funcs_free(&f);
 	elf_close(e);
 	close(fd);
@@ -170,6 +193,11 @@ static void test_no_vm(void **state)
 	assert_int_equal(funcs_load(&f, e, &err), 0);
 	beam_pids_find(&f, &l);
 	beam_generations_find(&f, &l);
+	struct beam_atoms atoms;
+	struct beam_types types;
+	beam_process_names_find(&f, &l, &atoms);
+	assert_int_equal(beam_types_find(e, &types), 0);
+	assert_int_equal(types.at_cnt, 0);
 	assert_memory_equal(&l, &none, sizeof(l));
 	funcs_free(&f);
 	elf_close(e);

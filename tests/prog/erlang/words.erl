@@ -1,7 +1,7 @@
 %% SPDX-License-Identifier: Apache-2.0
 %% Allocates known numbers of words, and prints how many the VM counted; follows the protocol of truth.h.
 -module(words).
--export([main/1, run/2, big/1, middle/1, small/1]).
+-export([main/1, run/2, calls/2, big/1, middle/1, small/1]).
 
 main([What, Times]) ->
 	Fun = fun() -> run(list_to_atom(What), list_to_integer(Times)) end,
@@ -33,6 +33,7 @@ run(binaries, N) -> binaries(N);
 run(upgrade, N) -> upgrade(N);
 run(nif, N) -> in_process(fun() -> S = tally:run(N), erlang:garbage_collect(), S end);
 run(workers, N) -> workers(N);
+run(named, N) -> named(N);
 run(large, N) -> in_process(fun() -> S = length(lists:seq(1, N)), erlang:garbage_collect(), S end).
 
 in_process(Fun) ->
@@ -163,3 +164,12 @@ table(N) ->
 	Table = ets:new(rows, [set]),
 	[true = ets:insert(Table, {I, I, I}) || I <- lists:seq(1, N)],
 	Table.
+
+%% Processes with a name from the start, with one that they get later, and with none. What they are called is the answer.
+named(N) ->
+	Registered = fun(Name) -> true = register(Name, self()), calls(big, N) end,
+	All = [{registered, spawn_monitor(fun() -> Registered(list_to_atom("words_caf" ++ [233])) end)},
+		{late, spawn_monitor(fun() -> calls(big, N), Registered(late_one) end)},
+		{spawned, spawn_monitor(?MODULE, calls, [big, N])},
+		{'fun', spawn_monitor(fun() -> calls(big, N) end)}],
+	[receive {'DOWN', Ref, process, Pid, normal} -> {Name, pid_to_list(Pid)} end || {Name, {Pid, Ref}} <- All].

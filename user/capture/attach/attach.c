@@ -84,6 +84,12 @@ const char *attach_block_type(const struct attach *a, struct module_id module, u
 	return f ? beam_type_name(&f->list.types, number) : NULL;
 }
 
+const struct beam_atoms *attach_atoms(const struct attach *a, struct module_id module)
+{
+	const struct file_sites *f = sitecache_find(&a->sites, module);
+	return f && f->list.atoms.table ? &f->list.atoms : NULL;
+}
+
 static size_t notes_used(const struct file_sites *f)
 {
 	size_t used = 0;

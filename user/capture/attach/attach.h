@@ -52,6 +52,9 @@ const struct byte_counter *attach_counter(const struct attach *a, struct module_
 /* What the file's own allocators call this type of blocks; NULL: not known. */
 const char *attach_block_type(const struct attach *a, struct module_id module, uint32_t number);
 
+/* Where a VM in this file has its atoms; NULL: not known. */
+const struct beam_atoms *attach_atoms(const struct attach *a, struct module_id module);
+
 /* Processes share links, and BPF filters them by process. Call before the first process is attached. */
 void attach_share(struct attach *a, bool shared);
 bool attach_is_shared(const struct attach *a);

@@ -179,6 +179,20 @@ static void give_range(struct intake *in, const struct alys_ev_range *g)
 		in->ops.on_range(in->ops.ctx, &r);
 }
 
+static void give_name(struct intake *in, const struct alys_ev_named *n)
+{
+	struct intake_name name = {
+		.who = who_of(&n->h),
+		.process = n->process,
+		.registered = n->registered,
+		.module = n->initial[0],
+		.function = n->initial[1],
+		.arity = n->initial[2],
+	};
+	if (in->ops.on_name)
+		in->ops.on_name(in->ops.ctx, &name);
+}
+
 /* Smallest size of each kind of record; 0 = no such kind. */
 static const size_t least_size[] = {
 	[ALYS_EV_ALLOC] = sizeof(struct alys_ev_alloc),  [ALYS_EV_REALLOC] = sizeof(struct alys_ev_realloc),
@@ -188,6 +202,7 @@ static const size_t least_size[] = {
 	[ALYS_EV_OOM] = sizeof(struct alys_ev_proc),     [ALYS_EV_MAPPED] = sizeof(struct alys_ev_proc),
 	[ALYS_EV_GC_MARKED] = sizeof(struct alys_ev_gc), [ALYS_EV_GC_DONE] = sizeof(struct alys_ev_gc),
 	[ALYS_EV_GONE] = sizeof(struct alys_ev_range),   [ALYS_EV_MOVED] = sizeof(struct alys_ev_range),
+	[ALYS_EV_NAMED] = sizeof(struct alys_ev_named),
 };
 
 static int on_record(void *ctx, void *data, size_t size)
@@ -206,6 +221,8 @@ static int on_record(void *ctx, void *data, size_t size)
 		give_collection(in, data);
 	else if (h->kind == ALYS_EV_GONE || h->kind == ALYS_EV_MOVED)
 		give_range(in, data);
+	else if (h->kind == ALYS_EV_NAMED)
+		give_name(in, data);
 	else
 		give_note(in, data);
 	/* libbpf counts the record as read and stops when a callback gives an error. */

@@ -43,6 +43,13 @@ struct intake_range {
 	uint64_t enter_ns; /* of mappings: when the call began */
 };
 
+/* Terms of an Erlang VM, see struct alys_ev_named. */
+struct intake_name {
+	struct intake_who who;
+	uint64_t process;
+	uint64_t registered, module, function, arity;
+};
+
 /* Phase of a collection: marking done (world stopped); over. */
 enum intake_phase { INTAKE_GC_MARKED, INTAKE_GC_DONE };
 
@@ -65,6 +72,7 @@ struct intake_ops {
 	void (*on_stack)(void *ctx, const struct intake_stack *s);
 	void (*on_collection)(void *ctx, const struct intake_collection *c);
 	void (*on_range)(void *ctx, const struct intake_range *r); /* NULL: none come */
+	void (*on_name)(void *ctx, const struct intake_name *n);   /* NULL: likewise */
 	/* other: child's tgid of a fork, the address of a miss, the OOM killer's victim */
 	void (*on_note)(void *ctx, const struct intake_who *who, enum intake_note note, uint64_t other);
 };

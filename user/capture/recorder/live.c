@@ -88,6 +88,14 @@ static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_has
 	live_write_event(l, e);
 }
 
+static void on_name(void *ctx, const struct intake_name *n)
+{
+	struct live *l = ctx;
+	struct proc_id proc = proc_at(l, &n->who);
+	if (proc.n && erlang_name(&l->erlang, proc, n))
+		l->abandoned = true;
+}
+
 static void on_range(void *ctx, const struct intake_range *r)
 {
 	struct live *l = ctx;
@@ -321,6 +329,7 @@ static const struct intake_ops live_intake_ops = {
 	.on_note = on_note,
 	.on_collection = on_collection,
 	.on_range = on_range,
+	.on_name = on_name,
 };
 
 static void on_proc(void *ctx, const struct proc *p)
@@ -511,6 +520,7 @@ static int open_files(struct live *l, struct err *err)
 	l->rows = (struct rows){ .h = &l->h, .study = l->study };
 	l->stack_ends = (struct stack_ends){ .h = &l->h, .study = l->study };
 	l->attach = attach_new(&l->h, &needs);
+	l->erlang = (struct erlang_names){ .h = &l->h, .attach = l->attach };
 	if (l->h.o->calls)
 		l->h.counting = counting_new(&l->h);
 	return l->attach && (l->h.counting || !l->h.o->calls) ? 0 : err_set(err, ENOMEM, "out of memory");
@@ -561,6 +571,7 @@ void live_close(struct live *l)
 	mappings_free(&l->mappings);
 	reaper_free(&l->reaper);
 	stack_ends_free(&l->stack_ends);
+	erlang_free(&l->erlang);
 }
 
 int live_add(struct live *l, uint32_t tgid, struct err *err)

@@ -25,6 +25,7 @@
 #include "window/rate.h"
 #include "recorder/reaper.h"
 #include "recorder/stacks.h"
+#include "erlang/erlang.h"
 #include "recording/handles.h"
 #include "resident/mappings.h"
 #include "resident/resident.h"
@@ -47,6 +48,7 @@ struct live {
 	struct study *study;            /* files being examined */
 	struct rows rows;
 	struct stack_ends stack_ends;
+	struct erlang_names erlang;
 	struct attach *attach;
 
 	struct stacks stacks;

@@ -375,6 +375,7 @@ static int find_beam(struct plan *p)
 		l->beam.counted = l->counter.known;
 		beam_pids_find(&p->funcs, &l->beam);
 		beam_generations_find(&p->funcs, &l->beam);
+		beam_process_names_find(&p->funcs, &l->beam, &l->atoms);
 	}
 	return 0;
 }

@@ -148,6 +148,8 @@ static bool take_head(struct cursor *c, struct site_list *out)
 	SETTLE(out->direct);
 	SETTLE(out->program);
 	SETTLE(out->tcache.known);
+	for (size_t i = 0; i < BEAM_ATOMS; i++)
+		TERMINATE(out->atoms.names[i]);
 	cursor_lenstr(c, provider, sizeof(provider));
 	out->provider = alloc_provider_known(provider);
 	return !c->bad && (unsigned int)out->at <= SAMPLE_AT_REFILL;

@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "beam/block_types.h"
+#include "beam/process_names.h"
 #include "code/counter.h"
 #include "code/tcache.h"
 #include "elf/elf.h"
@@ -110,6 +111,7 @@ struct site_list {
 	bool direct;                 /* exits that see whole calls are used */
 	struct alys_beam beam;       /* of an Erlang VM */
 	struct beam_types types;     /* of its blocks */
+	struct beam_atoms atoms;     /* of what its processes are called */
 	struct alys_lists lists;     /* if a site is predicted, or with refills */
 	struct tcache_place tcache;  /* if a site is cached */
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* in that code, but called for the program */

@@ -31,6 +31,7 @@ struct catalog {
 	struct table metas, counts;                    /* by the address of the interned name */
 	struct table older;                            /* by process and address of the type's name */
 	struct table called;                           /* by stack id */
+	struct table erlang;                           /* by process of the system and of the VM */
 	bool shows;                                    /* `shown` was chosen */
 	uint8_t shown;
 };
@@ -48,7 +49,7 @@ void catalog_free(struct catalog *c)
 	for (size_t i = 0; (m = table_next(&c->symbols, &i));)
 		map_free(&m->by_pc);
 	struct table *tables[] = { &c->procs, &c->modules, &c->mappings, &c->stacks, &c->symbols,
-				   &c->metas, &c->counts,  &c->older,    &c->called };
+				   &c->metas, &c->counts,  &c->older,    &c->called, &c->erlang };
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
 		table_free(tables[i]);
 	store_free(&c->store);
@@ -121,6 +122,26 @@ int catalog_put_older(struct catalog *c, const struct older *o)
 	if (keep_text(c, &kept.type))
 		return -ENOMEM;
 	struct older *row = table_put(&c->older, &c->store, older_key(o->proc, kept.type), sizeof(*row));
+	if (!row)
+		return -ENOMEM;
+	*row = kept;
+	return 0;
+}
+
+/* Of two that collide the later one has a name. */
+static uint64_t erlang_key(struct proc_id proc, uint64_t process)
+{
+	return (process ^ (uint64_t)proc.n << 40) * 0x9e3779b97f4a7c15ull;
+}
+
+int catalog_put_erlang_process(struct catalog *c, const struct erlang_process *w)
+{
+	struct erlang_process kept = *w;
+	if (!w->proc.n || !w->name)
+		return -EINVAL;
+	if (keep_text(c, &kept.name))
+		return -ENOMEM;
+	struct erlang_process *row = table_put(&c->erlang, &c->store, erlang_key(w->proc, w->process), sizeof(*row));
 	if (!row)
 		return -ENOMEM;
 	*row = kept;
@@ -364,6 +385,17 @@ const struct older *catalog_older(const struct catalog *c, struct proc_id proc, 
 {
 	const char *known = store_known_text(&c->store, type);
 	return known ? table_get(&c->older, older_key(proc, known)) : NULL;
+}
+
+const struct erlang_process *catalog_next_erlang_process(const struct catalog *c, size_t *i)
+{
+	return table_next(&c->erlang, i);
+}
+
+const struct erlang_process *catalog_erlang_process(const struct catalog *c, struct proc_id proc, uint64_t process)
+{
+	const struct erlang_process *w = table_get(&c->erlang, erlang_key(proc, process));
+	return w && w->proc.n == proc.n && w->process == process ? w : NULL;
 }
 
 const struct called *catalog_next_called(const struct catalog *c, size_t *i)

@@ -140,6 +140,13 @@ struct called {
 	uint64_t calls;
 };
 
+/* What an Erlang process of a VM is called: its registered name, or else the function that it began with. */
+struct erlang_process {
+	struct proc_id proc;
+	uint64_t process; /* as the address of its heap-fulls, see event.h */
+	const char *name;
+};
+
 /* Metadata keys of the patterns of --calls, one a line, and of inlined copies, which are not counted: "NAME\tN" lines. */
 #define CALLS_KEY "calls"
 #define CALLS_INLINED_KEY "calls_inlined"
@@ -159,7 +166,8 @@ int catalog_put_stack(struct catalog *c, const struct stack *s);
 int catalog_put_symbols(struct catalog *c, struct module_id m, uint64_t pc, const struct symbols *s);
 int catalog_put_count(struct catalog *c, const struct count *n);
 int catalog_put_older(struct catalog *c, const struct older *o);
-int catalog_put_called(struct catalog *c, const struct called *n); /* one for each stack */
+int catalog_put_called(struct catalog *c, const struct called *n);                 /* one for each stack */
+int catalog_put_erlang_process(struct catalog *c, const struct erlang_process *w); /* the last name counts */
 /* Interns a text, so that symbols can share names. Borrowed; NULL when out of memory. */
 const char *catalog_text(struct catalog *c, const char *text);
 
@@ -198,6 +206,9 @@ const struct count *catalog_next_count(const struct catalog *c, size_t *i);
 const struct older *catalog_next_older(const struct catalog *c, size_t *i);
 const struct older *catalog_older(const struct catalog *c, struct proc_id proc, const char *type); /* NULL: none known */
 const struct called *catalog_next_called(const struct catalog *c, size_t *i);
+const struct erlang_process *catalog_next_erlang_process(const struct catalog *c, size_t *i);
+const struct erlang_process *catalog_erlang_process(const struct catalog *c, struct proc_id proc,
+						    uint64_t process);               /* NULL: no name */
 const struct called *catalog_called(const struct catalog *c, struct stack_id stack); /* NULL: none known */
 bool catalog_next_meta(const struct catalog *c, size_t *i, const char **key, const char **value);
 

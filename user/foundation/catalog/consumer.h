@@ -19,6 +19,7 @@ enum definition_kind {
 	DEFINITION_COUNT,
 	DEFINITION_OLDER,
 	DEFINITION_CALLED,
+	DEFINITION_ERLANG_PROCESS,
 };
 
 /* The meaning of an id, or metadata of the recording, valid from here on. */
@@ -40,6 +41,7 @@ struct definition {
 		const struct count *count;
 		const struct older *older;
 		const struct called *called;
+		const struct erlang_process *erlang;
 	};
 };
 

@@ -148,8 +148,10 @@ static void label_stack(const struct gathering *w, struct buf *out)
 }
 
 /* As Erlang writes it, if it is known. */
-static void label_erlang_process(uint64_t process, struct buf *out)
+static void label_erlang_process(const struct gathering *w, const struct snapshot_row *row, struct buf *out)
 {
+	uint64_t process = row->split;
+	const struct erlang_process *named = catalog_erlang_process(w->g->in->catalog, row->proc, process);
 	uint64_t pid = process >> EVENT_PID_TAG_BITS;
 	bool known = (process & ((1 << EVENT_PID_TAG_BITS) - 1)) == EVENT_PID_TAG;
 	if (!process)
@@ -159,6 +161,10 @@ static void label_erlang_process(uint64_t process, struct buf *out)
 			 pid >> EVENT_PID_NUMBER_BITS);
 	else
 		buf_addf(out, " process at 0x%" PRIx64, process);
+	if (!named)
+		return;
+	buf_u8(out, ' ');
+	text_clean(out, named->name, SIZE_MAX);
 }
 
 static void label_process(const struct gathering *w, const struct snapshot_row *row, struct buf *out)
@@ -173,7 +179,7 @@ static void label_process(const struct gathering *w, const struct snapshot_row *
 	if (w->g->by == BY_THREAD)
 		buf_addf(out, " thread %" PRIu64, row->split);
 	if (w->g->by == BY_ERLANG_PROCESS)
-		label_erlang_process(row->split, out);
+		label_erlang_process(w, row, out);
 }
 
 /* What an attribute says, or `otherwise`. */

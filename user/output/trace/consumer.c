@@ -21,6 +21,7 @@ int trace_write_definition(struct trace_writer *w, const struct definition *d)
 	case DEFINITION_COUNT: return trace_write_count(w, d->count);
 	case DEFINITION_OLDER: return trace_write_older(w, d->older);
 	case DEFINITION_CALLED: return trace_write_called(w, d->called);
+	case DEFINITION_ERLANG_PROCESS: return trace_write_erlang_process(w, d->erlang);
 	}
 	return 0;
 }

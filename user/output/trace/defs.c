@@ -138,6 +138,13 @@ void def_older(struct buf *b, const struct older *o)
 	buf_varint(b, o->bytes);
 }
 
+void def_erlang_process(struct buf *b, const struct erlang_process *w)
+{
+	buf_varint(b, w->proc.n);
+	buf_varint(b, w->process);
+	put_text(b, w->name);
+}
+
 void def_called(struct buf *b, const struct called *n)
 {
 	buf_varint(b, n->proc.n);
@@ -284,6 +291,14 @@ static int get_called(struct cursor *c, struct catalog *to)
 	return c->bad ? -EBADMSG : catalog_put_called(to, &n);
 }
 
+static int get_erlang_process(struct cursor *c, struct def_scratch *s, struct catalog *to)
+{
+	struct erlang_process w = { .proc.n = get_id(c) };
+	w.process = cursor_varint(c);
+	w.name = get_text(c, s, 0);
+	return c->bad ? -EBADMSG : catalog_put_erlang_process(to, &w);
+}
+
 static int get_record(uint64_t kind, struct cursor *c, struct def_scratch *s, struct catalog *to)
 {
 	switch (kind) {
@@ -296,6 +311,7 @@ static int get_record(uint64_t kind, struct cursor *c, struct def_scratch *s, st
 	case DEF_COUNT: return get_count(c, s, to);
 	case DEF_OLDER: return get_older(c, s, to);
 	case DEF_CALLED: return get_called(c, to);
+	case DEF_ERLANG_PROCESS: return get_erlang_process(c, s, to);
 	default: return 0;
 	}
 }

@@ -22,6 +22,7 @@ enum def_kind {
 	DEF_COUNT = 7,
 	DEF_OLDER = 8,
 	DEF_CALLED = 9,
+	DEF_ERLANG_PROCESS = 10,
 };
 
 /* Bodies only; the caller writes kind and length. */
@@ -34,6 +35,7 @@ void def_symbols(struct buf *b, struct module_id m, uint64_t pc, const struct sy
 void def_count(struct buf *b, const struct count *n);
 void def_older(struct buf *b, const struct older *o);
 void def_called(struct buf *b, const struct called *n);
+void def_erlang_process(struct buf *b, const struct erlang_process *w);
 
 struct def_scratch; /* room for the texts and frames of one record */
 struct def_scratch *def_scratch_new(void);

@@ -50,7 +50,8 @@ int trace_write_symbols(struct trace_writer *w, struct module_id m, uint64_t pc,
 int trace_write_count(struct trace_writer *w, const struct count *c); /* the last one of a name counts */
 int trace_write_older(struct trace_writer *w,
 		      const struct older *o); /* the last one of a process and type counts; not repeated if unchanged */
-int trace_write_called(struct trace_writer *w, const struct called *n); /* likewise, of a function */
+int trace_write_called(struct trace_writer *w, const struct called *n);                      /* likewise, of a function */
+int trace_write_erlang_process(struct trace_writer *w, const struct erlang_process *erlang); /* the last name counts */
 int trace_write_event(struct trace_writer *w, const struct event *e);
 /* One part of a heap's graph (heapgraph/parts.h), at most 512 KiB; other readers skip it. */
 int trace_write_part(struct trace_writer *w, const struct buf *part);

@@ -320,6 +320,7 @@ static int repeat_meta(struct trace_writer *w)
 	const struct count *n;
 	const struct older *o;
 	const struct called *called;
+	const struct erlang_process *erlang;
 	int rc = 0;
 	for (size_t i = 0; !rc && catalog_next_meta(w->account, &i, &key, &value);) {
 		def_meta(&w->body, key, value);
@@ -337,6 +338,11 @@ static int repeat_meta(struct trace_writer *w)
 		rc = use_stack(w, called->stack);
 		def_called(&w->body, called);
 		rc = rc ?: put_record(w, DEF_CALLED);
+	}
+	for (size_t i = 0; !rc && (erlang = catalog_next_erlang_process(w->account, &i));) {
+		rc = use_proc(w, erlang->proc);
+		def_erlang_process(&w->body, erlang);
+		rc = rc ?: put_record(w, DEF_ERLANG_PROCESS);
 	}
 	return rc;
 }
@@ -427,6 +433,16 @@ int trace_write_older(struct trace_writer *w, const struct older *o)
 		return rc;
 	def_older(&w->body, o);
 	return put_record(w, DEF_OLDER);
+}
+
+int trace_write_erlang_process(struct trace_writer *w, const struct erlang_process *erlang)
+{
+	int rc = catalog_put_erlang_process(w->account, erlang);
+	rc = rc ?: use_proc(w, erlang->proc);
+	if (rc)
+		return rc;
+	def_erlang_process(&w->body, erlang);
+	return put_record(w, DEF_ERLANG_PROCESS);
 }
 
 int trace_write_called(struct trace_writer *w, const struct called *n)
