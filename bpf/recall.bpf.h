@@ -295,6 +295,8 @@ static __noinline bool walk_merge(struct walk_slot *w)
 	s->bp = f->bp;
 	s->by_fp = !!(f->at & WALK_FRAME_BY_FP);
 	s->ip_at = RETURN_PROBE_AT(f->sp);
+	if (w->rec.n != n)
+		link_lose(s);
 	s->recalled |= w->rec.n != n;
 	return is == RECALL_AWAY ? recall_more(w) == RECALL_SAME : w->rec.n != n;
 }

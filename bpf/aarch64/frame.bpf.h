@@ -37,6 +37,12 @@ static __always_inline void link_pass(struct walk_state *s)
 	s->link.now = s->signal ? CODE_ADDRESS(s->link.caller) : LINK_LOST;
 }
 
+/* Frames were taken over from the last walk. */
+static __always_inline void link_lose(struct walk_state *s)
+{
+	s->link.now = LINK_LOST;
+}
+
 /* Would the probed function return to where it did in the last walk? */
 static __always_inline bool link_is(const struct walk_state *s, const struct walk_frame *caller)
 {

@@ -30,6 +30,10 @@ static __always_inline void link_pass(struct walk_state *s)
 {
 }
 
+static __always_inline void link_lose(struct walk_state *s)
+{
+}
+
 /* Would the probed function return to where it did in the last walk? That word is compared like all others. */
 static __always_inline bool link_is(const struct walk_state *s, const struct walk_frame *caller)
 {

@@ -42,6 +42,12 @@ $(WALK)/prog/%: tests/bpf/prog/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -O2 -g -fomit-frame-pointer -Wall -o $@ $< $(shell sed -n 's,^/\* libs: \(.*\) \*/,\1,p' $<)
 
+# With return addresses that the processor protects.
+$(WALK)/prog/%.protected: tests/bpf/prog/%.c
+	$(call say,PROG,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -O2 -g -Wall $(HARDEN_$(MACHINE)) -o $@ $<
+
 walk-test: $(WALK)/walk_test $(WALK_PROGS)
 .PHONY: walk-test walk-price
 -include $(wildcard $(WALK)/*.d)
