@@ -78,7 +78,7 @@ static void see(struct printing *p, const struct reading *r, struct alys_beam *o
 			note_name(p, out);
 		if (is_text(p, "Spawned as: %T:%T/%bpu\n"))
 			note_initial(p, out);
-		p->process &= INSN_CALL_KEEPS;
+		p->process &= insn_machine.call_keeps;
 		p->format = 0;
 		memset(p->in, 0, sizeof(p->in));
 		return;
