@@ -137,7 +137,7 @@ def main():
         run, took = measure(build)
         show(run, took)
         factors[build] = {row: value / took[UNTRACED] for row, value in took.items()}
-    for build, limit in (("release", 5.0), ("debug", 3.0)):
+    for build, limit in (("release", 3.0), ("debug", 2.0)):
         verdict(f"(c) crawl, {build}, exact, full, unlimited", f"at most {limit:.0f}x", f"{factors[build][FULL]:.2f}x",
                 factors[build][FULL] <= limit)
         verdict(f"(c) crawl, {build}, sampled 512k", "at most 1.05x", f"{factors[build][SAMPLED]:.2f}x",
