@@ -115,7 +115,10 @@ struct alys_ev_proc {
 	__u64 other;
 };
 
-/* Pages from `start` up to `end`; `to`: where they go (ALYS_EV_MOVED). `enter`: of mappings, when the call began. */
+/*
+ * Pages from `start` up to `end`, 0 = up to where the heap ended before; `to`: where they go (ALYS_EV_MOVED). `enter`: of mappings,
+ * when the call began.
+ */
 struct alys_ev_range {
 	struct alys_head h;
 	__u64 start, end;

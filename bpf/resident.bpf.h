@@ -20,8 +20,6 @@
 /* What a fault brings: a page, those around it if they are a file's, or a huge page. */
 #define AROUND_PAGES 16
 #define HUGE_PAGES 512
-/* Whatever is above the heap's new end, up to here, was part of it. */
-#define HEAP_SPAN (1ull << 36)
 
 /* Last fault of a thread, until its page has come. */
 struct touch {
@@ -302,7 +300,10 @@ static __always_inline bool range_of(const struct pt_regs *regs, const struct to
 	case CALL_MMAP:
 	case CALL_MUNMAP:
 	case CALL_MADVISE: break;
-	case CALL_BRK: len = HEAP_SPAN; break;
+	case CALL_BRK: /* the heap's old end is not known any more */
+		*start = (addr + ALYS_PAGE_SZ - 1) & -ALYS_PAGE_SZ;
+		*end = 0;
+		return addr;
 	case CALL_MREMAP:
 		/* Made smaller, or put where something else was. Without the flag the new address is not an argument. */
 		addr = to < len ? addr + to : SYSCALL_ARG_3(regs) & REMAP_FIXED ? SYSCALL_ARG_4(regs) : 0;

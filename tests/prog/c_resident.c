@@ -35,9 +35,9 @@ static void say(const char *name, size_t touched, size_t left)
 	fflush(stdout);
 }
 
-#define TOUCH(at, pages)                            \
-	for (size_t i_ = 0; i_ < (pages); i_++)     \
-		((volatile char *)(at))[i_ * PAGE] = 1
+#define TOUCH(at, pages)                        \
+	for (size_t i_ = 0; i_ < (pages); i_++) \
+	((volatile char *)(at))[i_ * PAGE] = 1
 
 __attribute__((noinline)) void touch_anonymous(char *at)
 {
@@ -83,6 +83,11 @@ __attribute__((noinline)) void touch_huge(char *at)
 __attribute__((noinline)) void touch_heap(char *at)
 {
 	TOUCH(at, 90);
+}
+
+__attribute__((noinline)) void touch_above(char *at)
+{
+	TOUCH(at, 40);
 }
 
 __attribute__((noinline)) void *touch_stack(void *arg)
@@ -145,8 +150,16 @@ static void grow_heap(void)
 	brk(page + 100 * PAGE);
 	madvise(page, 100 * PAGE, MADV_NOHUGEPAGE);
 	touch_heap(page);
+	/* No part of the heap, however near. */
+	char *above = mmap(page + (1ul << 30), 40 * PAGE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (above == MAP_FAILED)
+		abort();
+	madvise(above, 40 * PAGE, MADV_NOHUGEPAGE);
+	touch_above(above);
 	brk(page + 30 * PAGE);
 	say("touch_heap", 90, 30);
+	say("touch_above", 40, 40);
 }
 
 static void share(const char *path)

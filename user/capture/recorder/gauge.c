@@ -2,15 +2,12 @@
 /* recorder/gauge: see gauge.h. */
 #include "recorder/gauge.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "access/rights.h"
-#include "alys.h"
 #include "base/clock.h"
 #include "probe/window.h"
+#include "target/proc.h"
 #include "target/target.h"
 
 #define PARTS_MAX 1024
@@ -105,19 +102,11 @@ static struct reading read_cpu(const struct gauge *g, const struct probe *probe,
 	return (struct reading){ .known = true, .value = 1e9 * (double)ts.tv_sec + (double)ts.tv_nsec - cost, .cost = cost };
 }
 
-/* Those of threads that have ended, too; not those of children. */
 static struct reading read_faults(const struct gauge *g)
 {
-	unsigned long minor, major;
-	char text[512] = "";
-	int fd = rights_fact(g->tgid, FACT_STAT);
-	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
-	const char *at = n > 0 ? strrchr(text, ')') : NULL;
-	if (fd >= 0)
-		close(fd);
-	if (!at || sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %lu %*u %lu", &minor, &major) != 2)
-		return (struct reading){ 0 };
-	return (struct reading){ .known = true, .value = (double)ALYS_PAGE_SZ * ((double)minor + (double)major) };
+	uint64_t faults;
+	bool known = proc_faults(g->tgid, &faults);
+	return (struct reading){ .known = known, .value = known ? (double)PAGE_BYTES * (double)faults : 0 };
 }
 
 struct reading gauge_read(const struct gauge *g, const struct probe *probe, double trap_s)

@@ -99,17 +99,14 @@ static void on_name(void *ctx, const struct intake_name *n)
 static void on_range(void *ctx, const struct intake_range *r)
 {
 	struct live *l = ctx;
-	const struct resident_range g = { target_heap(l->h.targets, proc_at(l, &r->who), r->who.subject),
-					  r->who.tid,
-					  r->who.time_ns,
-					  r->start,
-					  r->end,
-					  r->enter_ns };
+	const struct intake_who *who = &r->who;
+	const struct proc_id heap = target_heap(l->h.targets, proc_at(l, who), who->subject);
+	const struct resident_range g = { heap, who->tid, who->time_ns, r->start, r->end, r->enter_ns };
 	if (!g.proc.n) {
 		l->stats.foreign++;
 		return;
 	}
-	l->stats.written[r->who.subject][EVENT_FREE]++;
+	l->stats.written[who->subject][EVENT_FREE]++;
 	if (live_memory_goes(l, &g, r))
 		l->abandoned = true;
 }

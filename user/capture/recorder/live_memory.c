@@ -20,6 +20,9 @@ int live_memory_goes(struct live *l, const struct resident_range *g, const struc
 {
 	if (r->who.subject == SUBJECT_MAPPINGS)
 		return r->moved ? mappings_moved(&l->mappings, g, r->to) : mappings_gone(&l->mappings, g);
+	uint32_t tgid = r->who.tgid;
+	if (!g->end)
+		return resident_shrunk(&l->resident, g, memory_pages, &tgid);
 	return r->moved ? resident_moved(&l->resident, g, r->to) : resident_gone(&l->resident, g);
 }
 

@@ -65,8 +65,7 @@ struct record_options {
 
 /* Of pages; up to some thousand faults a second all are looked at. */
 #define PAGE_INTERVAL (256u << 10)
-/* Below this all are recorded. */
-#define PAGE_WHOLE 4096
+#define PAGE_BYTES 4096
 
 static inline bool record_has(const struct record_options *o, enum subject s)
 {
@@ -108,7 +107,7 @@ static inline bool record_samples_calls(const struct record_options *o)
 /* Pages come in windows unless the user asks for all of them. */
 static inline double record_overhead(const struct record_options *o)
 {
-	bool pages = record_has(o, SUBJECT_PAGES) && (!o->interval || o->interval >= PAGE_WHOLE || o->max_overhead > 0);
+	bool pages = record_has(o, SUBJECT_PAGES) && (!o->interval || o->interval >= PAGE_BYTES || o->max_overhead > 0);
 	if (!record_samples_calls(o) && !pages)
 		return 0;
 	return o->max_overhead < 0 ? OVERHEAD_DEFAULT : o->max_overhead;

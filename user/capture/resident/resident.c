@@ -204,8 +204,8 @@ void resident_forget(struct resident *r, struct proc_id proc)
 
 #define ASKED_MAX 512 /* pages at once */
 
-static void drop_gone(struct resident *r, const struct resident_range *why, const uint64_t *at, size_t n,
-		      int (*are_there)(void *ctx, const uint64_t *at, size_t n, uint8_t *out), void *ctx)
+static void drop_gone(struct resident *r, const struct resident_range *why, const uint64_t *at, size_t n, resident_ask *are_there,
+		      void *ctx)
 {
 	uint8_t there[ASKED_MAX];
 	if (are_there(ctx, at, n, there))
@@ -216,20 +216,54 @@ static void drop_gone(struct resident *r, const struct resident_range *why, cons
 			continue;
 		emit_gone(r, &r->pages[*place], why);
 		drop(r, *place);
-		r->swept++;
 	}
 }
 
-int resident_sweep(struct resident *r, struct proc_id proc, uint64_t now_ns,
-		   int (*are_there)(void *ctx, const uint64_t *at, size_t n, uint8_t *out), void *ctx)
+int resident_sweep(struct resident *r, struct proc_id proc, uint64_t now_ns, resident_ask *are_there, void *ctx)
 {
+	const size_t had = r->pages_cnt;
 	const struct resident_range why = { .proc = proc, .time_ns = now_ns };
 	struct hits all = { 0 };
 	int rc = take_all(r, proc, &all);
 	for (size_t i = 0; i < all.at_cnt && !rc; i += ASKED_MAX)
 		drop_gone(r, &why, all.at + i, all.at_cnt - i < ASKED_MAX ? all.at_cnt - i : ASKED_MAX, are_there, ctx);
+	r->swept += had - r->pages_cnt;
 	free(all.at);
 	return rc;
+}
+
+/* One that begins below the heap's new end and reached beyond it. */
+static int cut_across(struct resident *r, const struct resident_range *g)
+{
+	struct resident_range next = *g;
+	next.end = g->start + PAGE_SZ;
+	struct hits near = { 0 };
+	int rc = take_near(r, &next, &near);
+	for (size_t i = 0; i < near.at_cnt && !rc; i++) {
+		const uint64_t *place = near.at[i] < g->start ? find(r, g->proc, near.at[i]) : NULL;
+		next.end = place ? near.at[i] + r->pages[*place].size : 0;
+		rc = place ? cut(r, *place, &next, 0) : 0;
+	}
+	free(near.at);
+	return rc;
+}
+
+int resident_shrunk(struct resident *r, const struct resident_range *g, resident_ask *are_there, void *ctx)
+{
+	struct hits all = { 0 };
+	uint8_t first = 1;
+	int rc = take_all(r, g->proc, &all);
+	size_t n = 0;
+	for (size_t i = 0; i < all.at_cnt; i++) {
+		if (all.at[i] >= g->start)
+			all.at[n++] = all.at[i];
+	}
+	for (size_t i = 0; i < n && !rc; i += ASKED_MAX)
+		drop_gone(r, g, all.at + i, n - i < ASKED_MAX ? n - i : ASKED_MAX, are_there, ctx);
+	free(all.at);
+	if (rc || are_there(ctx, &g->start, 1, &first) || first)
+		return rc;
+	return cut_across(r, g);
 }
 
 void resident_free(struct resident *r)

@@ -41,9 +41,12 @@ int resident_gone(struct resident *r, const struct resident_range *gone);
 int resident_moved(struct resident *r, const struct resident_range *from, uint64_t to);
 /* The process has ended or become another program: its heap ends as a whole. */
 void resident_forget(struct resident *r, struct proc_id proc);
-/* Frees what are_there denies: a byte for each page, 0 = gone. It returns not 0 if nothing is known of them. */
-int resident_sweep(struct resident *r, struct proc_id proc, uint64_t now_ns,
-		   int (*are_there)(void *ctx, const uint64_t *at, size_t n, uint8_t *out), void *ctx);
+/* Which pages are resident: a byte for each, 0 = it is not. Returns not 0 if nothing is known of them. */
+typedef int resident_ask(void *ctx, const uint64_t *at, size_t n, uint8_t *out);
+/* The heap ends at gone->start now; it is not known where it ended. What else lies above is still there. */
+int resident_shrunk(struct resident *r, const struct resident_range *gone, resident_ask *are_there, void *ctx);
+/* Frees what is not there. */
+int resident_sweep(struct resident *r, struct proc_id proc, uint64_t now_ns, resident_ask *are_there, void *ctx);
 void resident_free(struct resident *r);
 
 #endif

@@ -115,6 +115,21 @@ static uint64_t resident_of(uint32_t tid)
 	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+bool proc_faults(uint32_t tgid, uint64_t *out)
+{
+	unsigned long minor, major;
+	char text[512] = "";
+	int fd = rights_fact(tgid, FACT_STAT);
+	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+	const char *at = n > 0 ? strrchr(text, ')') : NULL;
+	if (fd >= 0)
+		close(fd);
+	if (!at || sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %lu %*u %lu", &minor, &major) != 2)
+		return false;
+	*out = minor + major;
+	return true;
+}
+
 uint64_t proc_resident(uint32_t tgid)
 {
 	uint64_t bytes = resident_of(tgid);

@@ -30,6 +30,8 @@ int proc_read(uint32_t tgid, struct proc_facts *out, struct err *err);
 long proc_status_value(uint32_t tgid, const char *key);
 /* Is it in a PID namespace below that of /proc? */
 bool proc_is_nested(uint32_t tgid);
+/* Page faults so far, those of threads that have ended, too, but not of children. False: not known. */
+bool proc_faults(uint32_t tgid, uint64_t *out);
 /* Resident bytes (RSS); 0 if unknown. */
 uint64_t proc_resident(uint32_t tgid);
 
