@@ -138,9 +138,14 @@ static double least_touch(void)
 
 int price_fault(struct probe *p, double *seconds, struct err *err)
 {
+	uint32_t self = (uint32_t)getpid();
+	if (probe_exclude(p, self, err))
+		return -err->code;
 	probe_start(p);
 	double took = least_touch();
 	probe_stop(p);
+	probe_remove_target(p, self);
+	forget_stats(p);
 	int rc = listen_pages(p, false);
 	double empty = least_touch();
 	rc = rc ?: listen_pages(p, true);

@@ -17,6 +17,25 @@
 #include "probe/load.h"
 #include "probe/price.h"
 
+static struct alys_faults faults_of(const struct probe *p)
+{
+	const struct bpf_map *map = p->skel->maps.rss_counters;
+	size_t cpus = (size_t)libbpf_num_possible_cpus(), size = (bpf_map__value_size(map) + 7) & ~7ull;
+	uint32_t zero = 0;
+	char *each = calloc(cpus, size);
+	struct alys_faults sum = { 0 };
+	if (each && !bpf_map_lookup_elem(bpf_map__fd(map), &zero, each)) {
+		for (size_t i = 0; i < cpus; i++) {
+			const struct alys_faults *f = (const void *)(each + i * size);
+			sum.all += f->all;
+			sum.looked += f->looked;
+			sum.ours += f->ours;
+		}
+	}
+	free(each);
+	return sum;
+}
+
 static int price_of_pages(struct probe *p, double *seconds, struct err *err)
 {
 	double fault;
@@ -27,6 +46,7 @@ static int price_of_pages(struct probe *p, double *seconds, struct err *err)
 	if (!p->windowed)
 		*seconds = fault;
 	p->fault_traps = fault / *seconds;
+	p->faults = faults_of(p);
 	return 0;
 }
 
@@ -100,25 +120,6 @@ void probe_window_detach(struct probe *p)
 	p->listening_pages = false;
 	pthread_mutex_unlock(&p->lock);
 	detaching_await();
-}
-
-static struct alys_faults faults_of(const struct probe *p)
-{
-	const struct bpf_map *map = p->skel->maps.rss_counters;
-	size_t cpus = (size_t)libbpf_num_possible_cpus(), size = (bpf_map__value_size(map) + 7) & ~7ull;
-	uint32_t zero = 0;
-	char *each = calloc(cpus, size);
-	struct alys_faults sum = { 0 };
-	if (each && !bpf_map_lookup_elem(bpf_map__fd(map), &zero, each)) {
-		for (size_t i = 0; i < cpus; i++) {
-			const struct alys_faults *f = (const void *)(each + i * size);
-			sum.all += f->all;
-			sum.looked += f->looked;
-			sum.ours += f->ours;
-		}
-	}
-	free(each);
-	return sum;
 }
 
 /* Of faults that were passed over, as large a part is the targets' as of the others since the last call. */

@@ -102,7 +102,7 @@ static void add_identity(struct buf *out, const struct continuous_process *p)
 
 static void add_processes(const struct commands *c, struct listed *l, struct buf *out)
 {
-	continuous_each(*c->recording, list, l);
+	continuous_each(*c->recording, false, list, l);
 	if (!l->list_cnt)
 		return;
 	qsort(l->list, l->list_cnt, sizeof(l->list[0]), largest_first);

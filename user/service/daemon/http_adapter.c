@@ -61,7 +61,7 @@ static int each_process(void *ctx, int (*fn)(void *fn_ctx, const struct http_pro
 	const struct http_adapter *f = ctx;
 	uint64_t now = now_ns();
 	struct each e = { fn, fn_ctx, now, clock_ns(CLOCK_BOOTTIME) - now };
-	return continuous_each(*f->recording, give_process, &e);
+	return continuous_each(*f->recording, false, give_process, &e);
 }
 
 static void on_profile(void *ctx, int rc, struct buf *out, const struct err *err)

@@ -441,7 +441,7 @@ static void turn_used(struct profile_store *k, struct continuous *c)
 static void ask_for_all(struct profile_store *k, struct continuous *c)
 {
 	struct asking a = { .store = k, .c = c };
-	continuous_each_heap(c, gather, &a);
+	continuous_each(c, true, gather, &a);
 	for (size_t i = 0; i < a.list_cnt; i++) {
 		ask(k, c, &a.list[i], NULL);
 		set_mark(k, c, a.list[i].proc);

@@ -650,29 +650,13 @@ int continuous_work(struct continuous *c, struct err *err)
 	return ms;
 }
 
-struct only_first {
-	int (*fn)(void *ctx, const struct continuous_process *p);
-	void *ctx;
-};
-
-static int each_first(void *ctx, const struct continuous_process *p)
-{
-	const struct only_first *o = ctx;
-	return p->subject ? 0 : o->fn(o->ctx, p);
-}
-
-int continuous_each(const struct continuous *c, int (*fn)(void *ctx, const struct continuous_process *p), void *ctx)
-{
-	return continuous_each_heap(c, each_first, &(struct only_first){ fn, ctx });
-}
-
-int continuous_each_heap(const struct continuous *c, int (*fn)(void *ctx, const struct continuous_process *p), void *ctx)
+int continuous_each(const struct continuous *c, bool beside, int (*fn)(void *ctx, const struct continuous_process *p), void *ctx)
 {
 	int rc = 0;
 	for (size_t i = 0; i < c->heaps.at_cnt && !rc; i++) {
 		struct continuous_process p;
 		describe(c, c->heaps.at[i], &p);
-		if (p.tgid)
+		if (p.tgid && (beside || !p.subject))
 			rc = fn(ctx, &p);
 	}
 	return rc;

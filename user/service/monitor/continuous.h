@@ -103,10 +103,11 @@ size_t continuous_fds(const struct continuous *c, struct pollfd *out);
 /* Does pending work; returns how many ms until the next call. -ENOMEM: the recording is off now. */
 int continuous_work(struct continuous *c, struct err *err);
 
-/* Calls fn for each process, with its heap of the first subject, until it returns non-zero, and returns that. */
-int continuous_each(const struct continuous *c, int (*fn)(void *ctx, const struct continuous_process *p), void *ctx);
-/* The same for the heaps of all subjects. */
-int continuous_each_heap(const struct continuous *c, int (*fn)(void *ctx, const struct continuous_process *p), void *ctx);
+/*
+ * Calls fn for each process, with its heap of the first subject, until it returns non-zero, and returns that. beside: for the
+ * heaps of other subjects, too.
+ */
+int continuous_each(const struct continuous *c, bool beside, int (*fn)(void *ctx, const struct continuous_process *p), void *ctx);
 /* shown: a subject's number and 1, 0 = the first one; tgid 0: all processes. -ENOENT: not traced, or not recorded. */
 int continuous_choose(const struct continuous *c, uint32_t shown, uint32_t tgid, struct heap_choice *out, struct err *err);
 /* The process as currently traced; 0 if it is not. */
