@@ -99,6 +99,10 @@ def memory(program, *args):
 PARTS = ("used", "mmapped", "tcache", "fastbin", "bins", "top", "anonymous", "stacks", "written", "files", "shared")
 
 
+def not_resident(answer):
+    return sum(answer[f"{k}_bytes"] for k in ("unsorted", "small_bin", "large_bin")) - answer["bins_resident"]
+
+
 def test_where_the_memory_is(started):
     """The parts add up to the kernel's RSS, and malloc_trim gives back what was promised."""
     program = started.program("c_malloc", "1", "3")
@@ -117,9 +121,34 @@ def test_where_the_memory_is(started):
     # To give it back, malloc writes to a few pages.
     given = sum(before[f"{k}_resident"] - after[f"{k}_resident"] for k in PARTS[:7])
     assert 0 <= before["trimmable"] - given <= 16 * 4096, (before, after)
+    # What was trimmed is free and not resident; the end of the main arena has become smaller instead.
+    trimmed = not_resident(after) - not_resident(before)
+    assert 0 <= before["trimmable"] - trimmed <= before["top_resident"] + 16 * 4096 and trimmed > 0, (before, after)
     done = alys("report", "--heap", "-p", program.pid)
     assert done.returncode == 0 and "malloc: free in threads' caches (tcache)" in done.stdout, done
     assert "malloc_trim(0) would give back 0 B" in done.stdout, done
+
+
+def test_by_arena(started, tmp_path):
+    """Of each arena what malloc_info says: its size, and what is free outside of threads' caches."""
+    info = tmp_path / "info"
+    program = started.program("/bin/sh", "-c", f"exec {PROGS / 'c_malloc'} 7 3 2>{info}")
+    program.line()
+    answer = memory(program, "--freeze")[0]
+    step(program, b"i")
+    heaps = [heap.split("</heap>")[0] for heap in info.read_text().split("<heap nr=")[1:]]
+    assert len(heaps) == len(answer["arenas"]) == 4
+    for arena, heap in zip(answer["arenas"], heaps):
+        assert arena["bytes"] == int(re.search(r'<system type="current" size="(\d+)"', heap)[1])
+        (_, fast), (chunks, rest) = re.findall(r'<total type="(?:fast|rest)" count="(\d+)" size="(\d+)"', heap)
+        # To the sizes of chunks in bins, not to the top's, it adds their flags: 1, and 4 for some of other arenas than the main one.
+        flags = int(fast) + int(rest) - (arena["free_bytes"] - arena["tcache_bytes"])
+        least = int(chunks) - 1
+        assert flags == least if heap is heaps[0] else least <= flags <= 5 * least and (flags - least) % 4 == 0, (arena, heap)
+    assert sum(a["tcache_bytes"] for a in answer["arenas"]) == answer["tcache_bytes"] > 0
+    text = alys("report", "--heap", "-p", program.pid).stdout
+    for arena in answer["arenas"]:
+        assert re.search(rf"^arena {arena['address']}: {arena['used']:,} blocks in use, .*; free ", text, re.M), text
 
 
 def recorded_heap(program, *args):

@@ -6,7 +6,7 @@
  * empty. Prints malloc's own statistics, and does each further step when told to.
  *
  *   c_malloc [SEED] [THREADS]: prints a line of JSON | 'n': frees and allocates, prints the next | 't': trims, prints the next
- *   | 'b': corrupts its heap | 'c': allocates and frees until its input ends
+ *   | 'b': corrupts its heap | 'i': malloc_info to stderr | 'c': allocates and frees until its input ends
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -182,6 +182,8 @@ int main(int argc, char **argv)
 			change();
 		if (byte == 't')
 			malloc_trim(0);
+		if (byte == 'i')
+			malloc_info(0, stderr);
 		if (byte == 'b')
 			*head_of_broken = 0x123456789abc1;
 		if (byte == 'c') {

@@ -19,6 +19,7 @@
 #include "report/malloc_table.h"
 
 #define MEMORY_LINES 12
+#define ARENAS_NOTED 8
 
 struct taking {
 	const struct census_options *o;
@@ -64,6 +65,23 @@ static void describe_free(struct taking *t)
 	buf_adds(&t->notes, *before == ';' ? "\n" : "");
 }
 
+/* Where there are several: of so many in text, of all in JSON. */
+static void note_arena(struct taking *t, uint32_t i, const struct glibc_sums *s)
+{
+	const struct glibc_heap *h = &t->reading.heap;
+	if (h->arenas_cnt == 1 || i > ARENAS_NOTED)
+		return;
+	if (i == ARENAS_NOTED) {
+		buf_addf(&t->notes, "%zu more arenas: see -f json\n", h->arenas_cnt - i);
+		return;
+	}
+	buf_addf(&t->notes, "arena 0x%" PRIx64 ": ", h->arenas[i].addr);
+	note_count(&t->notes, s->of[CHUNK_USED].cnt, "blocks in use", s->of[CHUNK_USED].bytes);
+	buf_adds(&t->notes, "; free ");
+	text_bytes(&t->notes, (double)glibc_sums_free(s));
+	buf_adds(&t->notes, "\n");
+}
+
 static void describe_arenas(struct taking *t)
 {
 	const struct glibc_heap *h = &t->reading.heap;
@@ -73,9 +91,9 @@ static void describe_arenas(struct taking *t)
 		glibc_sums_take(h, i, NULL, &s);
 		buf_addf(&t->facts,
 			 "%s{\"address\":\"0x%" PRIx64 "\",\"bytes\":%" PRIu64 ",\"used\":%" PRIu64 ",\"used_bytes\":%" PRIu64
-			 ",\"free_bytes\":%" PRIu64 "}",
+			 ",\"free_bytes\":%" PRIu64 ",\"tcache_bytes\":%" PRIu64 "}",
 			 i ? "," : "", h->arenas[i].addr, s.arena_bytes, s.of[CHUNK_USED].cnt, s.of[CHUNK_USED].bytes,
-			 glibc_sums_free(&s));
+			 glibc_sums_free(&s), s.of[CHUNK_TCACHE].bytes);
 	}
 	buf_addf(&t->facts, "],\"mmapped\":%zu,\"mmapped_bytes\":%" PRIu64 ",", h->mapped_cnt, t->sums.mapped.bytes);
 	buf_addf(&t->notes, "%zu arena%s of ", h->arenas_cnt, h->arenas_cnt == 1 ? "" : "s");
@@ -84,6 +102,10 @@ static void describe_arenas(struct taking *t)
 	if (h->mapped_cnt) {
 		note_count(&t->notes, h->mapped_cnt, "blocks in mappings of their own", t->sums.mapped.bytes);
 		buf_adds(&t->notes, "\n");
+	}
+	for (uint32_t i = 0; t->o->heap && i < h->arenas_cnt; i++) {
+		glibc_sums_take(h, i, NULL, &s);
+		note_arena(t, i, &s);
 	}
 }
 
