@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "glibc/malloc_proof.h"
+#include "heapview/objects.h"
 
 #define FREEZES 200        /* of which most last no longer than it takes to see that a thread is in malloc */
 #define PAUSE_NS 1000000ll /* in which it comes out of there */
@@ -36,6 +37,8 @@ static int read_once(struct malloc_reading *r, bool freeze, malloc_look_fn look,
 	r->took_ns = now_ns() - began;
 	r->frozen_ns = threads_thaw(&t);
 	threads_free(&t);
+	if (!rc && freeze && !r->frozen_ns) /* it was resumed before the end */
+		rc = objects_unread(tgid, -ETIMEDOUT, err);
 	if (!rc && !look)
 		glibc_heap_settle(&r->heap, &r->process.layout);
 	r->readings += rc != -EAGAIN;
