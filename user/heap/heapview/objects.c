@@ -284,6 +284,15 @@ static const struct global *global_at(const struct objects *o, uint64_t addr)
 	return lo && addr < o->globals[lo - 1].end ? &o->globals[lo - 1] : NULL;
 }
 
+/* Names of hostile programs may be anything. */
+static void put_variable(const struct global *g, struct buf *out)
+{
+	struct buf name = { 0 };
+	demangle(&name, g->name);
+	text_clean(out, buf_str(&name), name.len);
+	buf_free(&name);
+}
+
 static void name_global(const struct objects *o, const struct graph_root *root, struct buf *out)
 {
 	const struct global *g = global_at(o, root->addr);
@@ -293,7 +302,7 @@ static void name_global(const struct objects *o, const struct graph_root *root, 
 		r--;
 	buf_adds(out, "global ");
 	if (g)
-		demangle(out, g->name);
+		put_variable(g, out);
 	else if (r && *r->path)
 		text_clean(out, r->path, strlen(r->path));
 	if (g ? root->addr != g->start : r && *r->path)

@@ -50,8 +50,7 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 			 g->heap.learn))
 		return err_set(err, EINVAL,
 			       "-p, --freeze, --malloc, --live, --type-ids, --fields and --learn are for a live process: a dump "
-			       "contains "
-			       "these already");
+			       "contains these already");
 	if (g->type && g->object)
 		return err_set(err, EINVAL, "--type and --object exclude each other");
 	if (!g->type && !g->object && !g->show && !g->address)
