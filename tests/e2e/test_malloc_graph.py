@@ -182,3 +182,46 @@ def test_program_that_dies_while_it_is_read(started):
         _, err = running.communicate(timeout=30)
         assert running.returncode in (0, NOTHING), err
         assert len(err.splitlines()) == 1, err
+
+
+SCRIBBLER = """
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    static void *kept[20000];
+    srandom(atoi(argv[1]));
+    for (int i = 0; i < 20000; i++) kept[i] = malloc(random() % 2000);
+    for (int i = 0; i < 20000; i += 3) free(kept[i]);
+    uintptr_t low = (uintptr_t)kept[1], high = (uintptr_t)sbrk(0);
+    for (int i = 0; i < atoi(argv[2]); i++) {
+        uint64_t *at = (uint64_t *)((low + random() % (high - low)) & ~7ul);
+        switch (random() % 4) {
+        case 0: *at = (uint64_t)random() << 33 ^ random(); break;
+        case 1: *at = random() % 4000; break;
+        case 2: *at = low + random() % (high - low); break;
+        case 3: *at = (uint64_t)-1; break;
+        }
+    }
+    write(1, "ready\\n", 6);
+    char byte;
+    return read(0, &byte, 1) == 1 && write(1, "alive\\n", 6) != 6;
+}
+"""
+
+
+@pytest.mark.parametrize("words", [1, 300, 100000])
+def test_heaps_full_of_rubbish(started, tmp_path, words):
+    """Each verb ends, with an answer or one sentence, and the program goes on."""
+    (tmp_path / "scribbler.c").write_text(SCRIBBLER)
+    subprocess.run(["gcc", "-w", "-O1", "-o", tmp_path / "scribbler", tmp_path / "scribbler.c"], check=True)
+    for seed in range(2):
+        program = started.program(str(tmp_path / "scribbler"), str(seed), str(words)).wait_ready()
+        for verb in (["graph", "--show", "sizes"], ["graph", "--type", "(24 bytes)", "--paths", "--freeze", "-f", "json"],
+                     ["dump", "--force", "-o", tmp_path / "heap.alys"], ["census"], ["census", "--heap", "--freeze"]):
+            done = alys(*verb, "-p", program.pid)
+            assert done.returncode in (0, 1, NOTHING) and "killed" not in done.stderr, done.stderr
+            assert done.returncode == 0 or len(done.stderr.splitlines()) <= 2, done.stderr
+        program.proc.stdin.write(b"x")
+        program.proc.stdin.flush()
+        assert program.line() == "alive"
