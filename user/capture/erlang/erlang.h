@@ -24,7 +24,7 @@ struct erlang_names {
 	size_t named;
 };
 
-/* -ENOMEM; 0 also if the name cannot be read, or if there are very many. */
+/* -ENOMEM; 0 also if the process is none, its name cannot be read, or there are very many. */
 int erlang_name(struct erlang_names *w, struct proc_id proc, const struct intake_name *n);
 void erlang_free(struct erlang_names *w);
 

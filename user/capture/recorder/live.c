@@ -91,9 +91,7 @@ static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_has
 static void on_name(void *ctx, const struct intake_name *n)
 {
 	struct live *l = ctx;
-	struct proc_id proc = proc_at(l, &n->who);
-	if (proc.n && erlang_name(&l->erlang, proc, n))
-		l->abandoned = true;
+	l->abandoned |= erlang_name(&l->erlang, proc_at(l, &n->who), n) != 0;
 }
 
 static void on_range(void *ctx, const struct intake_range *r)
