@@ -162,10 +162,10 @@ def holders_of(tracer):
 @pytest.mark.parametrize("dies", ["tracer", "holders", "nobody"])
 def test_nothing_stays_held(started, tmp_path, dies):
     """While the tracer is stopped, a program stays held at its start. Then either of them exits, or the wait times out."""
-    said, go = tmp_path / "said", tmp_path / "go"
+    said, go, trace = tmp_path / "said", tmp_path / "go", tmp_path / "t.alys"
     os.mkfifo(go)
     script = f"echo $$ > {said}; read x < {go}; exec env sh -c 'echo done >> {said}'"
-    tracer = started.tracer("-o", tmp_path / "t.alys", "--", "sh", "-c", script).recording()
+    tracer = started.tracer("-o", trace, "--", "sh", "-c", script).recording()
     while not said.exists() or not said.read_text().endswith("\n"):
         time.sleep(0.01)
     pid = int(said.read_text())
@@ -182,6 +182,8 @@ def test_nothing_stays_held(started, tmp_path, dies):
     tracer.proc.send_signal(signal.SIGCONT)
     assert said.read_text().split() == [str(pid), "done"]
     tracer.wait()
+    if dies == "nobody":
+        assert conftest.ledger(trace).rows["not-held"] >= 2, "env and sh began before the tracer saw them"
 
 
 @pytest.fixture

@@ -234,4 +234,5 @@ def test_the_pools_of_postgres(public, tmp_path):
     done = alys("-o", trace, *PALLOC, "--", "/bin/sh", "-c", server)
     assert done.returncode == 0, done.stderr
     assert_law(trace)
-    assert rows(trace, "alloc")["cstring_to_text"][0] >= ROWS
+    found = rows(trace, "alloc")
+    assert found.get("cstring_to_text", (0,))[0] >= ROWS, (found, alys("info", trace).stdout)

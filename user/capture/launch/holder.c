@@ -21,9 +21,6 @@
 #include "intake/wakeup.h"
 
 #define HELD_MAX 256
-/* Probing the files of the largest programs takes about a second. */
-#define TIMEOUT_NS 5000000000ull
-
 /* Threads that are held, perhaps already released; and releases that arrived before the request for their thread. */
 struct held {
 	struct holding {
@@ -104,7 +101,7 @@ static int release_done(struct held *held, uint64_t now)
 	int wait = held->cnt ? 1000 : -1;
 	for (size_t i = held->cnt; i-- > 0;) {
 		struct holding *h = &held->at[i];
-		h->over |= now - h->call.time >= TIMEOUT_NS;
+		h->over |= now - h->call.time >= HOLDER_LIMIT_NS;
 		if (h->over && release_thread(h->call.tid))
 			*h = held->at[--held->cnt];
 		else if (h->over)

@@ -19,6 +19,9 @@ struct holder {
 	int fd;  /* our end of its socket */
 };
 
+/* The longest hold. Probing the files of the largest programs takes about a second. */
+#define HOLDER_LIMIT_NS 5000000000ull
+
 /* The waiting thread spins: a holder must be able to run on another CPU, hence two of them. */
 #define HOLDERS 2
 

@@ -45,7 +45,7 @@ static void put_waiting(struct ledger *g, const char *name, const char *help, en
 	consumer_count(g->h->out, &c);
 }
 
-/* BPF counters that enter the ledger unchanged; sent events are counted where they arrive instead. */
+/* BPF counters that enter the ledger, one of them with what the recorder saw of it; sent events are counted where they arrive instead. */
 static void put_kernel(struct ledger *g, const struct ledger_sources *in)
 {
 	enum { HIT = COUNT_HIT, REC = 0, SKIPPED = COUNT_SKIPPED, LOST = COUNT_LOST, NOTE = COUNT_NOTE };
@@ -58,8 +58,9 @@ static void put_kernel(struct ledger *g, const struct ledger_sources *in)
 #undef X
 	};
 	for (int i = 0; i < ALYS_ST_CNT; i++) {
+		uint64_t own = i == ALYS_ST_UNHELD ? in->own.let_go : 0;
 		if (rows[i].class && i != ALYS_ST_WAIT_BEGIN && i != ALYS_ST_WAIT_END && i != ALYS_ST_LOST_NO_RETURN)
-			put(g, rows[i].name, rows[i].help, (enum count_class)rows[i].class, in->kernel.n[i]);
+			put(g, rows[i].name, rows[i].help, (enum count_class)rows[i].class, in->kernel.n[i] + own);
 	}
 }
 

@@ -19,6 +19,7 @@ struct recorder_stats {
 	uint64_t foreign;                 /* records of processes that are no longer known */
 	uint64_t unknown_stacks;          /* events whose stack record was lost */
 	uint64_t unresolved;              /* stacks with an address in no known file */
+	uint64_t let_go;                  /* threads that were not held until their files had been probed */
 };
 
 /* All counters of a recording, read at one time. */

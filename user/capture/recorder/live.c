@@ -314,6 +314,7 @@ static void on_note(void *ctx, const struct intake_who *who, enum intake_note no
 	if (who->held)
 		attach_settle(l->attach, catalog_proc(l->h.catalog, target_find(l->h.targets, who->tgid)));
 	l->h.held = false;
+	l->stats.let_go += who->held && now_ns() - who->time_ns >= HOLDER_LIMIT_NS;
 	if (who->held && who->held <= HOLDERS)
 		holder_release(&l->holders[who->held - 1], who->tid, who->time_ns);
 }
