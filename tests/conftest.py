@@ -770,6 +770,11 @@ def assert_law(trace, lost=0):
     return book
 
 
+def was_held(book):
+    """On a machine that is too busy, a launched program may begin before it is probed: a row says so."""
+    return "not-held" not in book.rows
+
+
 def pprof(*args):
     done = subprocess.run(["go", "tool", "pprof", *[str(a) for a in args]], capture_output=True, text=True,
                           timeout=TIMEOUT, env={**os.environ, "PPROF_TMPDIR": "/tmp", "HOME": os.environ.get("HOME", "/")})
