@@ -50,7 +50,7 @@ static bool is_cheap(const struct site_list *l, const struct site *s)
 {
 	bool cheap = s->predicted || s->row->shape == ALYS_SHAPE_REFILL;
 	for (size_t i = 0; i < s->exits_cnt; i++)
-		cheap |= l->exits[s->exits[i]].emulated && !l->exits[s->exits[i]].ret;
+		cheap |= l->exits[s->exits[i]].emulated && !l->exits[s->exits[i]].plain;
 	return cheap;
 }
 

@@ -10,6 +10,7 @@
 
 #include "access/pidns.h"
 #include "kernel/tier.h"
+#include "machine/unported.h"
 #include "probe/price.h"
 #include "sandbox/caps.h"
 
@@ -68,6 +69,8 @@ static void crowd_line(struct buf *out, const struct kernel_facts *k)
 
 static void kernel_lines(struct buf *out, const struct kernel_facts *k)
 {
+	if (unported())
+		line(out, "architecture", false, unported());
 	line(out, "BTF", k->btf,
 	     k->btf ? "the programs fit themselves to this kernel"
 	     : access("/sys/kernel", F_OK)

@@ -24,7 +24,6 @@
 #include "kernel/programs.h"
 #include "kernel/sizes.h"
 #include "machine/pac.h"
-#include "machine/unported.h"
 #include "probe/load.h"
 #include "sandbox/caps.h"
 
@@ -196,9 +195,6 @@ static const struct alys_sampled_object *map_object_log(const struct probe *p)
 
 static int check_kernel(const struct kernel_facts *facts, const struct probe_config *cfg, struct err *err)
 {
-	const char *why = unported();
-	if (why)
-		return err_set(err, ENOTSUP, "%s", why);
 	if (!facts->btf)
 		return err_set(err, ENOTSUP,
 			       "this kernel has no type information (/sys/kernel/btf/vmlinux): "

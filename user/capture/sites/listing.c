@@ -111,7 +111,7 @@ static int take_exit(struct cursor *c, size_t sites, struct site_list *l)
 		return from ? -ENOMEM : -EPROTO;
 	memcpy(x, from, sizeof(*x));
 	SETTLE(x->emulated);
-	SETTLE(x->ret);
+	SETTLE(x->plain);
 	TERMINATE(x->in);
 	return !exit_reason_ok(&x->why) || x->reg >= REGISTERS || x->size_reg >= REGISTERS || x->kind_reg >= REGISTERS ||
 			       x->whole_call_of > sites

@@ -36,11 +36,17 @@ static bool is_one_of(const char *name, const char *const *names, size_t n)
 	return false;
 }
 
+static bool is_copy(const char *name)
+{
+	static const char *const names[] = { "memset", "__libc_memset", "memcpy", "memmove" };
+	return is_one_of(name, names, sizeof(names) / sizeof(*names));
+}
+
 /* Frequently called functions in which allocators often end: probing them would cost too much. */
 static bool is_busy(const char *name)
 {
-	static const char *const names[] = { "memset", "memcpy", "memmove", "pthread_mutex_unlock" };
-	return is_one_of(name, names, sizeof(names) / sizeof(*names));
+	static const char *const names[] = { "pthread_mutex_unlock" };
+	return is_copy(name) || is_one_of(name, names, sizeof(names) / sizeof(*names));
 }
 
 static void lose(struct site *s, const struct flow_node *n, enum lost_way way)
@@ -59,12 +65,11 @@ static void lose(struct site *s, const struct flow_node *n, enum lost_way way)
  */
 static bool returns_first_argument(const struct plan *p, const struct flow_node *n)
 {
-	static const char *const copy[] = { "memset", "memcpy", "memmove" }, *const clear[] = { "GC_clear_stack" };
+	static const char *const clear[] = { "GC_clear_stack" };
 	bool gone = (n->in.flow == INSN_JUMP || n->in.flow == INSN_INDIRECT) && flow_at_entry_sp(n) &&
 		    n->in.cost != INSN_REFUSED && (n->leave == FLOW_JUMPS_ON || n->leave == FLOW_LOST) &&
 		    plan_cfa_ok((void *)p, n);
-	return gone && (is_one_of(n->to, copy, 3) ||
-			(p->options->cheap_exits && n->in.cost == INSN_EMULATED && is_one_of(n->to, clear, 1)));
+	return gone && (is_copy(n->to) || (p->options->cheap_exits && n->in.cost == INSN_EMULATED && is_one_of(n->to, clear, 1)));
 }
 
 static int follow(struct trail *t, struct body *b, int depth);
@@ -195,8 +200,9 @@ static int add_exit(struct plan *p, struct body *b, const struct flow_node *n)
 {
 	struct site_exit x = { .vaddr = n->in.vaddr, .cfa_off = (uint32_t)n->cfa };
 	x.emulated = n->in.cost == INSN_EMULATED;
-	x.ret = n->leave == FLOW_RETURNS;
-	if (x.ret) {
+	bool returns = n->leave == FLOW_RETURNS;
+	x.plain = returns || (is_copy(n->to) && returns_first_argument(p, n));
+	if (returns) {
 		x.reg = wire_reg(INSN_BIT(insn_machine.result));
 		x.why = ret_reason(p, b, n);
 	} else if (returns_first_argument(p, n)) {

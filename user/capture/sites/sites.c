@@ -159,9 +159,9 @@ static void print_exit(const struct site_exit *x, struct buf *out)
 {
 	print_place(x, out);
 	buf_addf(out, ": result in %s, CFA sp+%u, %s", wire_name(x->reg), x->cfa_off,
-		 x->emulated ? "emulated"
-		 : x->ret    ? "single-stepped ret"
-			     : "single-stepped jump");
+		 x->emulated                                         ? "emulated"
+		 : x->reg == wire_reg(INSN_BIT(insn_machine.result)) ? "single-stepped ret"
+								     : "single-stepped jump");
 	if (x->why.choice)
 		buf_adds(out, ": ");
 	exit_reason_text(&x->why, out);

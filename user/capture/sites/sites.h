@@ -44,7 +44,8 @@ struct site_exit {
 	uint64_t vaddr, offset;
 	uint32_t cfa_off;
 	uint8_t reg; /* ALYS_REG_* */
-	bool emulated, ret;
+	bool emulated;
+	bool plain; /* a `ret`, or a jump that stands for one: used also when nothing cheaper is */
 	struct exit_reason why;
 	/* A site (index + 1) whose whole calls are seen here, 0 = none; registers of size and kind. */
 	uint32_t whole_call_of;

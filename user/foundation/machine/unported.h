@@ -3,7 +3,7 @@
 #ifndef ALYS_MACHINE_UNPORTED_H
 #define ALYS_MACHINE_UNPORTED_H
 
-/* Why programs cannot be recorded here, as a sentence; NULL: they can. */
+/* In words, for people; NULL: all works. */
 const char *unported(void);
 
 #endif

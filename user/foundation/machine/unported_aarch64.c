@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine/unported of aarch64: see unported.h. Site analysis and unwind rows know x86-64 only. */
+/*
+ * machine/unported of aarch64: see unported.h. What reads layouts from machine code (code/tcache, code/counter, sites/lists,
+ * sites/collections, beam), and the arguments of notes, know x86-64 only: there, they find nothing.
+ */
 #include "machine/unported.h"
 
 const char *unported(void)
 {
-	return "recording works on x86-64 only: record there, and read the trace here";
+	return "calls are recorded as on x86-64, but no result is known at the entry; not there yet: libgc's refills "
+	       "(--sample-at "
+	       "refill) and what it collected, probes that programs define (USDT), heaps of Erlang VMs";
 }

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "calibrate/results.h"
 #include "examine/examination.h"
-#include "machine/unported.h"
 #include "target/target.h"
 
 struct listing {
@@ -138,9 +137,6 @@ static int list_process(struct listing *l, uint32_t tgid, struct err *err)
 
 int places_list(uint32_t tgid, struct buf *out, struct err *err)
 {
-	const char *why = unported();
-	if (why)
-		return err_set(err, ENOTSUP, "%s", why);
 	struct listing l = { .out = out, .examinations = examinations_new(NULL, err) };
 	int rc = l.examinations ? list_process(&l, tgid, err) : -err->code;
 	examinations_free(l.examinations);

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Real probes on aarch64: Debian's kernel on an emulated machine runs the cross-built program and test programs, one after another
+(tests/machine-job). What it recorded is read here, by the program of this machine, and compared with what the programs say.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BUILD, ROOT, assert_law, assert_same, events_of, make, tally
+
+NEEDED = ["aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "qemu-system-aarch64", "mmdebstrap", "cpio"]
+# Debian 12's kernel, and the one of Debian 13.
+KERNELS = {"6.1": "", "6.12": "backports"}
+# Programs whose every call must be found, site by site; and how many of their processes say what they did.
+EXACT = {"c_libc": 1, "c_threads": 1, "c_static": 1, "c_leaves": 1, "c_seccomp": 1, "cpp_new": 1, "cpp_exceptions": 1, "c_fork": 3,
+         "c_gc": 1, "c_gcentries": 1}
+OPTIONS = {"c_fork": "--follow"}
+LEFT = {"c_longjmp": 1, "c_siglongjmp": 1}
+RUN = {"6.1": {"c_libc": 1, "cpp_exceptions": 1}, "6.12": {**EXACT, **LEFT}}
+KILLED = "c_grow"
+SECONDS = 900
+
+
+@pytest.fixture(scope="module", params=KERNELS)
+def machine(request, tmp_path_factory):
+    """What the emulated machine left: a folder, and the version of its kernel."""
+    missing = [name for name in NEEDED if not shutil.which(name)]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    programs = RUN[request.param]
+    build, out = BUILD.relative_to(ROOT) / "arm64", tmp_path_factory.mktemp("machine")
+    files = [build / "tests" / "prog" / name for name in (*programs, KILLED)]
+    try:
+        make("ARCH=arm64", "build/sysroot-arm64")
+    except subprocess.CalledProcessError:
+        pytest.skip("Debian's arm64 packages cannot be fetched")
+    make("ARCH=arm64", f"BUILD={build}", "all", *files)
+    words = "\n".join(f"{name} {processes} {OPTIONS.get(name, '')}" for name, processes in programs.items())
+    job = out / "job"
+    job.write_text(f"cat >/words <<END\n{words}\nEND\necho {KILLED} >/killed\n" + (ROOT / "tests/machine-job").read_text())
+    done = subprocess.run(["scripts/test-kernel", "--arch", "arm64", "run", job, out, *files], cwd=ROOT, capture_output=True, text=True,
+                          errors="replace", timeout=SECONDS,
+                          env={**os.environ, "BUILD": str(build), "KERNEL": KERNELS[request.param]})
+    if done.returncode == 77:
+        pytest.skip(done.stdout.strip())
+    assert done.returncode == 0, done.stdout + done.stderr
+    return out, programs
+
+
+def truths(out, name):
+    lines = (out / f"{name}.own").read_text().splitlines()
+    return {t["pid"]: t["sites"] for t in map(json.loads, (line for line in lines if line.startswith("{")))}
+
+
+def recorded(machine, name, tmp_path):
+    """What a program says about its processes, and what was recorded."""
+    out, programs = machine
+    if name not in programs:
+        pytest.skip("not among this kernel's")
+    assert (out / f"{name}.status").read_text() == "tracer 0\ntarget 0\n", (out / f"{name}.err").read_text()
+    return truths(out, name), tally(events_of(out / f"{name}.alys", tmp_path))
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_exact(machine, tmp_path, name):
+    truth, seen = recorded(machine, name, tmp_path)
+    assert len(truth) == EXACT[name] and seen.keys() == truth.keys()
+    for pid in truth:
+        assert_same(truth[pid], seen[pid], others=900 if name.startswith("cpp") else 100)
+    assert_law(machine[0] / f"{name}.alys")
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_stacks_are_whole(machine, tmp_path, name):
+    recorded(machine, name, tmp_path)
+    rows = assert_law(machine[0] / f"{name}.alys").rows
+    assert {row for row in rows if row.startswith("stack-end-")} == {"stack-end-complete"}
+
+
+def test_calls_that_were_left_by_longjmp(machine, tmp_path):
+    truth, seen = recorded(machine, "c_longjmp", tmp_path)
+    (pid, sites), = truth.items()
+    assert_same({"site_after_jumps": sites["site_after_jumps"]}, {"site_after_jumps": seen[pid]["site_after_jumps"]},
+                skip=("live", "live_bytes"))
+    assert_law(machine[0] / "c_longjmp.alys", lost=None)
+
+
+def test_calls_that_a_signal_left(machine, tmp_path):
+    truth, seen = recorded(machine, "c_siglongjmp", tmp_path)
+    (pid, sites), = truth.items()
+    made = sites["site_after_jump"]["allocs"]
+    assert made == 5000 and made - 300 < seen[pid]["site_after_jump"]["allocs"] <= made
+    assert_law(machine[0] / "c_siglongjmp.alys", lost=None)
+
+
+def test_killed_recording_leaves_no_probe(machine):
+    """Bytes of the program's code and its libraries' that differ from their files: while it was recorded, and after kill -9."""
+    out = machine[0]
+    text = dict(line.split() for line in (out / f"{KILLED}.text").read_text().splitlines())
+    assert int(text["recording"]) > 0 and int(text["killed"]) == 0
+    assert (out / f"{KILLED}.status").read_text() == "target 0\n"
