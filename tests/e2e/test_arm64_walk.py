@@ -21,7 +21,7 @@ CASES = {
     "signals-protected": "--file PROG/signals.protected --symbol hit --every 60 --time 60 --at-least 100 --complete 100 "
                          "-- PROG/signals.protected 15",
     # libdw stops at the trampoline of a pending return probe: at least 10 stacks must have one.
-    "pending": "--size 4243 --every 60 --pending PROG/pending --time 30 --frames 126 --at-least 10 -- PROG/pending 60",
+    "pending": "--size 4243 --every 20 --pending PROG/pending --time 30 --frames 126 --at-least 10 -- PROG/pending 60",
     "paged": "--sleep --size 4242 --time 60 --frames 46 --end 0 --at-least 100 -- PROG/paged 6 150 1",
 }
 # Only programs that may sleep read pages in.
