@@ -145,6 +145,11 @@ static int32_t step(struct walk *k, int32_t i)
 		k->stop = STOP_LEFT;
 		return -1;
 	}
+	/* A walk from the probe takes the frame pointer for the caller's. */
+	if (n->in.frame != INSN_BP_KEPT) {
+		k->stop = STOP_SET_UP;
+		return -1;
+	}
 	/* The exception of a probe behind it would undo it, again and again. */
 	if (n->in.reserves) {
 		k->stop = STOP_RESERVED;
