@@ -121,7 +121,7 @@ int free_enter(struct pt_regs *ctx)
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
 	if (!addr)
 		count(ALYS_ST_FREE_NULL);
-	else if ((is_selective() && !may_be_sampled(addr)) || is_counted_elsewhere(site, memory_typed(ctx, site)))
+	else if ((is_selective() && !may_be_sampled(addr)) || is_counted_elsewhere(ctx, site))
 		count(ALYS_ST_UNSAMPLED); /* nested calls, too */
 	else
 		free_take(ctx, site, addr, cfa);

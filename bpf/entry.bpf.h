@@ -130,7 +130,7 @@ static __always_inline void read_arguments(struct pt_regs *ctx, const struct aly
 static __noinline int read_type(struct pt_regs *ctx, const struct alys_site *site, struct pending *p)
 {
 	p->memory = memory_typed(ctx, site);
-	if (is_counted_elsewhere(site, p->memory))
+	if (p->memory && is_own_type(site->object, p->memory))
 		p->sampled = 0;
 	return 0;
 }

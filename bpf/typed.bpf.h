@@ -22,9 +22,9 @@ __noinline int is_own_type(__u32 object, __u32 memory)
 }
 
 /* A block for the heap of an Erlang process, whose words are recorded. */
-static __always_inline bool is_counted_elsewhere(const struct alys_site *site, __u32 memory)
+static __always_inline bool is_counted_elsewhere(struct pt_regs *ctx, const struct alys_site *site)
 {
-	return memory && is_own_type(site->object, memory);
+	return site->typed && is_own_type(site->object, memory_typed(ctx, site));
 }
 
 #endif
