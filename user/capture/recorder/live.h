@@ -100,6 +100,8 @@ bool live_has(const struct live *l, uint32_t tgid);
 /* A process that has ended without an exit record: its tgid has been reused. */
 void live_end_reused(struct live *l, uint32_t tgid);
 
+/* A process has ended, or is no longer recorded (live->dropping). */
+void live_ends(struct live *l, const struct intake_who *who, uint64_t status);
 /* To the consumer. */
 void live_write_event(struct live *l, const struct event *e);
 #define LIVE_TYPE_LEN 24

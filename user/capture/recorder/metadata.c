@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "catalog/exactness.h"
 #include "counting/counting.h"
-#include "recorder/windows.h"
+#include "governor/windows.h"
 
 static void meta_text(struct live *l, const char *key, const char *value)
 {

@@ -17,7 +17,7 @@
 #include "launch/command.h"
 #include "naming/finish.h"
 #include "recorder/metadata.h"
-#include "recorder/windows.h"
+#include "governor/windows.h"
 
 struct recording {
 	struct live live;

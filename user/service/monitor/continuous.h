@@ -13,7 +13,7 @@
 #include "monitor/limits.h"
 #include "monitor/profile_requests.h"
 #include "monitor/traces.h"
-#include "recorder/windows.h"
+#include "governor/windows.h"
 #include "recording/options.h"
 #include "target/select.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recorder/windows: keeps a sampled recording within --max-overhead. If probes cost too much to stay attached, a thread
+ * governor/windows: keeps a sampled recording within --max-overhead. If probes cost too much to stay attached, a thread
  * attaches them for some milliseconds now and then; the modules window and probe decide when, and what such a window
  * stands for.
  */
-#ifndef ALYS_RECORDER_WINDOWS_H
-#define ALYS_RECORDER_WINDOWS_H
+#ifndef ALYS_GOVERNOR_WINDOWS_H
+#define ALYS_GOVERNOR_WINDOWS_H
 
 #include "attach/attach.h"
 #include "base/buf.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorder/gauge: see gauge.h. */
-#include "recorder/gauge.h"
+/* governor/gauge: see gauge.h. */
+#include "governor/gauge.h"
 
 #include <time.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recorder/gauge: numbers that a process counts whether it is probed or not. What windows stand for is corrected by
+ * governor/gauge: numbers that a process counts whether it is probed or not. What windows stand for is corrected by
  * them: bytes that its collector has handed out, or reclaimed in case of the Erlang VM, or its own CPU time, without
  * what probes took of it; or its page faults, as bytes, a page each.
  */
-#ifndef ALYS_RECORDER_GAUGE_H
-#define ALYS_RECORDER_GAUGE_H
+#ifndef ALYS_GOVERNOR_GAUGE_H
+#define ALYS_GOVERNOR_GAUGE_H
 
 #include "attach/attach.h"
 #include "recording/handles.h"

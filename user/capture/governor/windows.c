@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorder/windows: see windows.h. */
-#include "recorder/windows.h"
+/* governor/windows: see windows.h. */
+#include "governor/windows.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #include "base/vec.h"
 #include "model/model.h"
 #include "probe/window.h"
-#include "recorder/gauge.h"
+#include "governor/gauge.h"
 #include "target/target.h"
 #include "window/budget.h"
 #include "window/ratio.h"
