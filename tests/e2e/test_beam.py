@@ -171,7 +171,7 @@ def test_functions_in_c(started, vm, tmp_path):
     """What they get from malloc counts by their own stacks, and the terms that they build as words of their callers."""
     trace, times = tmp_path / "t.alys", 100000
     program = vm("nif", times, "+JPperf", "true")
-    tracer = started.tracer("-p", program.pid, "-o", trace).recording()
+    tracer = started.tracer("-p", program.pid, "-o", trace, "--allocator", "libc,beam,erts").recording()
     truth = program.go().truths()[0]
     tracer.stop()
     assert truth["answer"] == times
@@ -204,18 +204,19 @@ def assert_blocks(trace, rows):
     return came
 
 
-@pytest.mark.parametrize("families", [("--allocator", "erts"), ("--allocator", "erts,libc"), ()])
+@pytest.mark.parametrize("families", ["erts", "erts,libc", "beam,erts,libc"])
 def test_blocks_of_the_vm(started, vm, tmp_path, families):
     """Binaries and ETS by the VM's own types, to the block; of heaps either the blocks or the words."""
     trace, rows = tmp_path / "t.alys", 10000
     program = vm("blocks", rows, "+JPperf", "true")
-    tracer = started.tracer("-p", program.pid, "-o", trace, *families).recording()
+    tracer = started.tracer("-p", program.pid, "-o", trace, "--allocator", families).recording()
     assert program.go().truths()[0]["answer"] == rows
     tracer.stop()
     came = assert_blocks(trace, rows)
     law = assert_law(trace).rows
-    assert HEAP_TYPES & set(came) == (HEAP_TYPES & set(came) if families else set())
-    assert ("heap" in came) == bool(families) and (law.get("unsampled", 0) > 0) == (not families)
+    words = "beam" in families
+    assert not (words and HEAP_TYPES & set(came))
+    assert ("heap" in came) != words and (law.get("unsampled", 0) > 0) == words
     # What these lie in, carriers of the VM, is in no row: they are larger than all that it gets from malloc for itself.
     assert came.get("[no type]", {"bytes": 0})["bytes"] < 5000000
 
@@ -225,7 +226,7 @@ def test_blocks_by_number(started, tmp_path, cheap):
     """Tables of types that do not fit each other: numbers. Each block counts once, though all are malloc's."""
     trace = tmp_path / "t.alys"
     program = started.program("c_erts_odd").wait_ready()
-    tracer = started.tracer("-p", program.pid, "-o", trace, *cheap).recording()
+    tracer = started.tracer("-p", program.pid, "-o", trace, "--allocator", "libc,erts", *cheap).recording()
     truth = program.go().truths()[0]
     tracer.stop()
     assert_same(truth["sites"], tally(events_of(trace, tmp_path))[program.pid])
