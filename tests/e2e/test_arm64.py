@@ -13,7 +13,7 @@ SYSROOT = ROOT / "build" / "sysroot-arm64"
 TRACES = [ROOT / "tests/golden/v1.alys", ROOT / "tests/golden/layout/before.alys"]
 # Parsers of outside bytes, and what writes bytes; elf on files that the cross compiler makes.
 UNITS = ["test_elf", "test_trace", "test_trace_damage", "test_trace_golden", "test_model", "test_sink", "test_report",
-         "test_unwind", "test_unwind_section", "test_unwind_walk_arm64", "test_unwind_walk", "test_machine_pac", "test_sites_aarch64"]
+         "test_unwind", "test_unwind_section", "test_unwind_walk_arm64", "test_unwind_walk", "test_machine_pac", "test_sites_aarch64", "fuzz_sites"]
 NEEDED = ["aarch64-linux-gnu-gcc", "qemu-aarch64", "mmdebstrap"]
 READINGS = [["info"], ["report"], ["report", "--by", "function"], ["report", "--show", "alloc"], ["report", "-f", "json"],
             *(["convert", "-f", name, "-o", "-"] for name in
@@ -53,7 +53,8 @@ def test_reads_traces_of_x86_64(emulated, trace):
 def test_unit(emulated, name):
     program = BUILD / "arm64" / "tests" / name
     make("ARCH=arm64", f"BUILD={BUILD}/arm64", program)
-    code, out, err = run(["env", f"SYSROOT={SYSROOT}", *emulated[:-1], str(program)])
+    corpus = [ROOT / "tests/fuzz/corpus" / name.removeprefix("fuzz_")] if name.startswith("fuzz_") else []
+    code, out, err = run(["env", f"SYSROOT={SYSROOT}", *emulated[:-1], str(program)], *corpus)
     assert code == 0, err
 
 
