@@ -4,6 +4,7 @@ Real probes on aarch64: Debian's kernel on an emulated machine runs the cross-bu
 (tests/machine-job). What it recorded is read here, by the program of this machine, and compared with what the programs say.
 """
 
+import functools
 import json
 import os
 import shutil
@@ -27,34 +28,43 @@ SECONDS = 900
 
 
 EACH = pytest.mark.parametrize("machine, name", [(kernel, name) for kernel in KERNELS for name in RUN[kernel] if name in EXACT],
-                               indirect=["machine"], scope="module")
-NEWER = pytest.mark.parametrize("machine", ["6.12"], indirect=True, scope="module")
+                               indirect=["machine"])
+NEWER = pytest.mark.parametrize("machine", ["6.12"], indirect=True)
 
 
-@pytest.fixture(scope="module")
-def machine(request, tmp_path_factory):
-    """What the emulated machine left: a folder, and the version of its kernel."""
+def boot(kernel, out):
+    """Runs the programs for this kernel on an emulated machine, which leaves its files in `out`."""
     missing = [name for name in NEEDED if not shutil.which(name)]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")
-    programs = RUN[request.param]
-    build, out = BUILD.relative_to(ROOT) / "arm64", tmp_path_factory.mktemp("machine")
-    files = [build / "tests" / "prog" / name for name in (*programs, KILLED)]
+    build = BUILD.relative_to(ROOT) / "arm64"
+    files = [build / "tests" / "prog" / name for name in (*RUN[kernel], KILLED)]
     try:
         make("ARCH=arm64", "build/sysroot-arm64")
     except subprocess.CalledProcessError:
         pytest.skip("Debian's arm64 packages cannot be fetched")
     make("ARCH=arm64", f"BUILD={build}", "all", *files)
-    words = "\n".join(f"{name} {processes} {OPTIONS.get(name, '')}" for name, processes in programs.items())
+    words = "\n".join(f"{name} {processes} {OPTIONS.get(name, '')}" for name, processes in RUN[kernel].items())
     job = out / "job"
     job.write_text(f"cat >/words <<END\n{words}\nEND\necho {KILLED} >/killed\n" + (ROOT / "tests/machine-job").read_text())
     done = subprocess.run(["scripts/test-kernel", "--arch", "arm64", "run", job, out, *files], cwd=ROOT, capture_output=True, text=True,
-                          errors="replace", timeout=SECONDS,
-                          env={**os.environ, "BUILD": str(build), "KERNEL": KERNELS[request.param]})
+                          errors="replace", timeout=SECONDS, env={**os.environ, "BUILD": str(build), "KERNEL": KERNELS[kernel]})
     if done.returncode == 77:
         pytest.skip(done.stdout.strip())
     assert done.returncode == 0, done.stdout + done.stderr
     return out
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory):
+    """Each is booted once."""
+    return functools.cache(lambda kernel: boot(kernel, tmp_path_factory.mktemp("machine")))
+
+
+@pytest.fixture
+def machine(request, machines):
+    """What it left: a folder."""
+    return machines(request.param)
 
 
 def truths(out, name):
@@ -103,7 +113,7 @@ def test_calls_that_a_signal_left(machine, tmp_path):
     assert_law(machine / "c_siglongjmp.alys", lost=None)
 
 
-@pytest.mark.parametrize("machine", KERNELS, indirect=True, scope="module")
+@pytest.mark.parametrize("machine", KERNELS, indirect=True)
 def test_killed_recording_leaves_no_probe(machine):
     """Bytes of the program's code and its libraries' that differ from their files: while it was recorded, and after kill -9."""
     out = machine
