@@ -3,6 +3,7 @@
 
 import json
 import math
+import re
 import shutil
 import subprocess
 
@@ -279,6 +280,14 @@ def live(trace):
     done = alys("report", "--show", "live", "-f", "json", trace)
     assert done.returncode == 0, done.stderr
     return {row["site"].split()[0]: (row["count"], row["bytes"]) for row in json.loads(done.stdout)["rows"]}
+
+
+def test_doctor_says_how_functions_were_found(started):
+    program = started.program("c_prefixed").wait_ready()
+    listed = alys("doctor", "--probes", program.pid).stdout
+    for prefix, name in (("je_", "aligned_alloc"), ("_rjem_", "malloc")):
+        assert re.search(rf"^{prefix}{name} \(jemalloc\) at \S+, found by its symbol, with the prefix {prefix}: ", listed, re.M), listed
+    assert re.search(r"^malloc \(libc\) at \S+, found by its symbol: ", listed, re.M), listed
 
 
 def test_a_prefixed_jemalloc_and_the_frees_of_c23(started, tmp_path):

@@ -193,8 +193,8 @@ def test_one_process_with_and_without(tmp_path):
 def test_listed(started):
     program = started.program(PROGRAM).wait_ready()
     said = alys("doctor", "--probes", program.pid).stdout
-    assert re.search(r"otel_memory:alloc \(usdt\) at \S+: probed with --allocator usdt: .*\n +no semaphore, arguments 8@8\(%rbx\)", said)
-    assert re.search(r"ddheap:free \(usdt\) at \S+: probed .*\n +semaphore, arguments 8@%rdi", said)
+    assert re.search(r"otel_memory:alloc \(usdt\) at \S+, found by its note: probed with --allocator usdt: .*\n +no semaphore, arguments 8@8\(%rbx\)", said)
+    assert re.search(r"ddheap:free \(usdt\) at \S+, found by its note: probed .*\n +semaphore, arguments 8@%rdi", said)
     assert len(re.findall(r"refused: an argument is neither a constant", said)) == 2
     assert re.search(r"refused: its instruction is not a nop of one byte", said)
 

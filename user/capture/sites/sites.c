@@ -203,7 +203,7 @@ static void print_exits(const struct site_list *l, const struct site *s, struct 
 /* The probe's own words come from the file. */
 static void print_noted(const struct site *s, struct buf *out)
 {
-	buf_addf(out, "%s (%s) at 0x%" PRIx64 ": %s: ", s->row->symbol, alloc_family_name(s->family), s->vaddr,
+	buf_addf(out, "%s (%s) at 0x%" PRIx64 ", found by its note: %s: ", s->row->symbol, alloc_family_name(s->family), s->vaddr,
 		 s->state == SITE_PROBED ? "probed with --allocator usdt" : "refused");
 	entry_reason_text(&s->why, out);
 	buf_adds(out, s->semaphore ? "\n    semaphore, " : "\n    no semaphore, ");
@@ -222,13 +222,16 @@ static void print_name(const struct site *s, struct buf *out)
 
 static void print_found(const struct site *s, struct buf *out)
 {
+	buf_adds(out, "found by ");
 	for (size_t i = 0; i < own_cnt(); i++) {
-		if (s->row != own_row(i))
-			continue;
-		buf_adds(out, "    found by ");
-		own_option(i, out);
-		buf_u8(out, '\n');
+		if (s->row == own_row(i)) {
+			own_option(i, out);
+			return;
+		}
 	}
+	buf_adds(out, "its symbol");
+	if (s->row->prefix)
+		buf_addf(out, ", with the prefix %s", s->row->prefix);
 }
 
 static void print_site(const struct site_list *l, const struct site *s, struct buf *out)
@@ -239,7 +242,9 @@ static void print_site(const struct site_list *l, const struct site *s, struct b
 		return;
 	}
 	print_name(s, out);
-	buf_addf(out, " (%s) at 0x%" PRIx64 ": %s", alloc_family_name(s->family), s->func, states[s->state]);
+	buf_addf(out, " (%s) at 0x%" PRIx64 ", ", alloc_family_name(s->family), s->func);
+	print_found(s, out);
+	buf_addf(out, ": %s", states[s->state]);
 	if (s->state != SITE_PROBED) {
 		buf_adds(out, ": ");
 		entry_reason_text(&s->why, out);
@@ -259,7 +264,6 @@ static void print_site(const struct site_list *l, const struct site *s, struct b
 		 s->vaddr - s->func, s->cfa_off, s->emulated ? "emulated" : "single-stepped");
 	entry_reason_text(&s->why, out);
 	buf_u8(out, '\n');
-	print_found(s, out);
 	if (s->predicted)
 		buf_addf(out,
 			 "    result predicted at the entry from the thread's free lists "

@@ -42,12 +42,15 @@
 #define ZERO_FREES .flags = ALYS_SITE_FREES_ON_ZERO
 
 /* jemalloc built with a prefix: its own default on some systems, and that of Rust's tikv-jemallocator */
-#define PREFIXED(p)                                                                                                             \
-	JE(p "malloc", SIZE, 0, 0, 0), JE(p "calloc", MUL, 0, 1, 0), JE(p "realloc", REALLOC, 0, 1, 0, ZERO_FREES),             \
-		JE(p "memalign", SIZE, 1, 0, 0), JE(p "aligned_alloc", SIZE, 1, 0, 0), JE(p "posix_memalign", OUTPTR, 0, 2, 0), \
-		JE(p "valloc", SIZE, 0, 0, 0), JE(p "pvalloc", SIZE, 0, 0, 0), JE(p "free", FREE, 0, 0, 0),                     \
-		JE(p "free_sized", FREE, 0, 0, 0), JE(p "free_aligned_sized", FREE, 0, 0, 0), JE(p "mallocx", SIZE, 0, 0, 0),   \
-		JE(p "rallocx", REALLOC, 0, 1, 0), JE(p "dallocx", FREE, 0, 0, 0), JE(p "sdallocx", FREE, 0, 0, 0)
+#define JE_WITH(p, sym, shp, a, b, c, ...) JE(p sym, shp, a, b, c, .prefix = p, __VA_ARGS__)
+#define PREFIXED(p)                                                                                                           \
+	JE_WITH(p, "malloc", SIZE, 0, 0, 0), JE_WITH(p, "calloc", MUL, 0, 1, 0),                                              \
+		JE_WITH(p, "realloc", REALLOC, 0, 1, 0, ZERO_FREES), JE_WITH(p, "memalign", SIZE, 1, 0, 0),                   \
+		JE_WITH(p, "aligned_alloc", SIZE, 1, 0, 0), JE_WITH(p, "posix_memalign", OUTPTR, 0, 2, 0),                    \
+		JE_WITH(p, "valloc", SIZE, 0, 0, 0), JE_WITH(p, "pvalloc", SIZE, 0, 0, 0), JE_WITH(p, "free", FREE, 0, 0, 0), \
+		JE_WITH(p, "free_sized", FREE, 0, 0, 0), JE_WITH(p, "free_aligned_sized", FREE, 0, 0, 0),                     \
+		JE_WITH(p, "mallocx", SIZE, 0, 0, 0), JE_WITH(p, "rallocx", REALLOC, 0, 1, 0),                                \
+		JE_WITH(p, "dallocx", FREE, 0, 0, 0), JE_WITH(p, "sdallocx", FREE, 0, 0, 0)
 
 static const struct allocator rows[] = {
 	LIBC("malloc", SIZE, 0, 0, 0),

@@ -47,6 +47,7 @@ enum sample_at {
 
 struct allocator {
 	const char *symbol;
+	const char *prefix; /* that the library was built with: the beginning of symbol; or NULL */
 	enum alloc_family family;
 	uint8_t shape;  /* ALYS_SHAPE_* */
 	uint8_t arg[3]; /* as in struct alys_site */
