@@ -163,6 +163,6 @@ SEC("uprobe")
 int price_take(struct pt_regs *ctx)
 {
 	if (is_target())
-		emit_free(argument(ctx, 0), stack_take(ctx, PT_REGS_SP(ctx) + snap_config.cfa_off), 0);
+		emit_free(argument(ctx, 0), stack_take(ctx, PT_REGS_SP(ctx) + snap_config.cfa_off, 0), 0);
 	return 0;
 }
