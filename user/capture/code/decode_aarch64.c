@@ -333,6 +333,12 @@ void insn_move_of(const uint8_t *bytes, size_t n, struct insn_move *out)
 	*out = (struct insn_move){ .to = INSN_NO_REG, .from = INSN_NO_REG, .base = INSN_NO_REG };
 }
 
+void insn_put_of(const uint8_t *bytes, size_t n, struct insn_put *out)
+{
+	(void)bytes, (void)n;
+	*out = (struct insn_put){ .from = INSN_NO_REG, .base = INSN_NO_REG };
+}
+
 void insn_pair_of(const uint8_t *bytes, size_t n, struct insn_pair *out)
 {
 	(void)bytes, (void)n;
