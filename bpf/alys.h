@@ -33,6 +33,7 @@
 #define ALYS_EV_GONE 14      /* struct alys_ev_range: its pages left the resident set, or its mappings went */
 #define ALYS_EV_MOVED 15     /* struct alys_ev_range: its pages are about to lie elsewhere, or its mappings do (mremap) */
 #define ALYS_EV_NAMED 16     /* struct alys_ev_named: what an Erlang process is called */
+#define ALYS_EV_USED 17      /* CPU time of a process that ends; with windows only */
 
 /* Head of every record. */
 struct alys_head {
@@ -108,7 +109,8 @@ struct alys_ev_stack {
 
 /*
  * exec (other = the new program's number, see struct alys_entered), exit (other = status), fork (tgid/tid = parent,
- * other = child's tgid), miss (other = address), oom (other = victim's tgid, whichever task is running).
+ * other = child's tgid), miss (other = address), oom (other = victim's tgid, whichever task is running), used (other =
+ * ns of CPU time, comes before the exit).
  */
 struct alys_ev_proc {
 	struct alys_head h;

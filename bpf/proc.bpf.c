@@ -82,6 +82,23 @@ int on_link(struct pt_regs *ctx)
 	return 0;
 }
 
+/* Threads that end at the same time and are looked at. */
+#define ENDING_THREADS 64
+
+/* In ns, of all threads: those that were released are in the sum, and the others count as of the kernel's last look. */
+static __always_inline __u64 cpu_time(struct task_struct *task)
+{
+	struct signal_struct *signal = BPF_CORE_READ(task, signal);
+	struct list_head *head = &signal->thread_head, *at = BPF_CORE_READ(signal, thread_head.next);
+	__u64 sum = BPF_CORE_READ(signal, sum_sched_runtime);
+	for (int i = 0; i < ENDING_THREADS && at && at != head; i++) {
+		struct task_struct *each = (void *)at - bpf_core_field_offset(struct task_struct, thread_node);
+		sum += BPF_CORE_READ(each, se.sum_exec_runtime);
+		at = BPF_CORE_READ(at, next);
+	}
+	return sum;
+}
+
 SEC("raw_tp/sched_process_exit")
 int on_exit(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -92,6 +109,8 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	if (is_reported()) {
 		map_list_drop(tgid);
+		if (config.windowed || config.page_windows)
+			emit_proc(ALYS_EV_USED, cpu_time(task));
 		emit_proc(ALYS_EV_EXIT, ALYS_EXIT_STATUS | (__u32)BPF_CORE_READ(task, exit_code));
 	}
 	bpf_map_delete_elem(&targets, &tgid);

@@ -37,8 +37,18 @@ struct uprobe_task {
 	struct return_instance *return_instances;
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
 struct signal_struct {
 	atomic_t live;
+	struct list_head thread_head; /* of its tasks, by their thread_node */
+	unsigned long long sum_sched_runtime;
+};
+
+struct sched_entity {
+	unsigned long long sum_exec_runtime;
 };
 
 /* Each processor counts for itself, at `counters` in its own part of the kernel's memory, and adds it to `count` now and then. */
@@ -93,6 +103,8 @@ struct task_struct {
 	int tgid;
 	int exit_code;
 	unsigned long long self_exec_id;
+	struct sched_entity se;
+	struct list_head thread_node;
 	struct signal_struct *signal;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;

@@ -129,3 +129,15 @@ def test_in_use(tmp_path):
     assert_near(trace, json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))["sites"])
     counts = {kind: int(re.search(rf"recorded-{kind} +(\d+)", alys("info", trace).stdout).group(1)) for kind in ("alloc", "free")}
     assert counts["alloc"] == counts["free"] > 0, counts
+
+
+@pytest.mark.parametrize("options", [["-s", "bytes:4k", "--profile", "allocations"], ["-s", "bytes:4k"], ["--rss"]])
+def test_cpu_time_of_processes_that_ended(tmp_path, options):
+    """Children that live shorter than a look: what the kernel adds up for their parent is what the budget is a part of."""
+    trace = tmp_path / "t.alys"
+    done = alys("--force", "--follow", "-o", trace, "--max-overhead", "1", *options, "--", PROGS / "c_reaped", "30", "1600")
+    truth = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
+    assert truth["own_cpu_s"] < 0.2 * truth["cpu_s"]
+    told = float(re.search(r"CPU time \(([\d.e+-]+) s without them\)", alys("info", trace).stdout).group(1))
+    # As of the last tick of each child, and without what probes took.
+    assert 0.5 * truth["cpu_s"] < told < 1.1 * truth["cpu_s"], (told, truth)

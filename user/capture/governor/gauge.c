@@ -89,17 +89,30 @@ static struct reading read_bytes(const struct gauge *g)
 	return (struct reading){ .known = true, .value = sum * g->counter.unit };
 }
 
-/* Of a thread that runs all the time the kernel knows it as of the last tick: windows meet ticks at random. */
-static struct reading read_cpu(const struct gauge *g, const struct probe *probe, double trap_s)
+struct reading gauge_used(const struct gauge *g, const struct probe *probe, double trap_s, uint64_t cpu_ns)
 {
 	uint64_t traps;
-	struct timespec ts;
-	clockid_t clock;
-	if (probe_window_traps(probe, g->tgid, &traps) || clock_getcpuclockid((pid_t)g->tgid, &clock) ||
-	    clock_gettime(clock, &ts))
+	if (probe_window_traps(probe, g->tgid, &traps))
 		return (struct reading){ 0 };
 	double cost = 1e9 * trap_s * (double)traps;
-	return (struct reading){ .known = true, .value = 1e9 * (double)ts.tv_sec + (double)ts.tv_nsec - cost, .cost = cost };
+	return (struct reading){ .known = true, .value = (double)cpu_ns - cost, .cost = cost };
+}
+
+/* Of a thread that runs all the time the kernel knows it as of the last tick: windows meet ticks at random. */
+bool gauge_cpu_ns(uint32_t tgid, uint64_t *out)
+{
+	struct timespec ts;
+	clockid_t clock;
+	if (clock_getcpuclockid((pid_t)tgid, &clock) || clock_gettime(clock, &ts))
+		return false;
+	*out = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return true;
+}
+
+static struct reading read_cpu(const struct gauge *g, const struct probe *probe, double trap_s)
+{
+	uint64_t cpu_ns;
+	return gauge_cpu_ns(g->tgid, &cpu_ns) ? gauge_used(g, probe, trap_s, cpu_ns) : (struct reading){ 0 };
 }
 
 static struct reading read_faults(const struct gauge *g)

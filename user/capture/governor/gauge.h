@@ -28,7 +28,10 @@ struct reading {
 bool gauge_bytes(const struct handles *h, const struct attach *attach, const struct proc *p, struct gauge *out);
 struct gauge gauge_cpu(const struct proc *p);
 struct gauge gauge_faults(const struct proc *p);
-/* trap_s: seconds that a stop costs. */
+/* False where there is no such process. */
+bool gauge_cpu_ns(uint32_t tgid, uint64_t *out);
+/* A reading by CPU time, given what the process has used. trap_s: seconds that a stop costs. */
+struct reading gauge_used(const struct gauge *g, const struct probe *probe, double trap_s, uint64_t cpu_ns);
 struct reading gauge_read(const struct gauge *g, const struct probe *probe, double trap_s);
 
 #endif

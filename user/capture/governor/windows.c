@@ -77,7 +77,9 @@ struct windows {
 	uint64_t covered_ns, begun_ns, in_ns;
 	double put_in_s; /* recent time to attach probes */
 	struct window_spent spent;
-	struct map cpu; /* tgid -> ns of CPU time at the last look */
+	struct map cpu;        /* tgid -> ns of CPU time at the last look */
+	uint64_t cpu_ended_ns; /* of processes that ended since, what is not in it */
+	uint64_t since_ns;     /* processes that began later are counted whole */
 	bool ended;
 
 	pthread_t thread;
@@ -184,25 +186,39 @@ struct windows *windows_new(const struct windows_config *c, struct err *err)
 	return w;
 }
 
-/* CPU time of all targets since the last call; of processes that have ended since, nothing. */
+static bool is_there(const struct windows *w, const struct proc *p)
+{
+	return target_find(w->c.h->targets, p->tgid).n == p->id.n;
+}
+
+/* One that was gone before it was looked at has no time of its start: it began while others were looked at. */
+static bool began_here(const struct windows *w, const struct proc *p)
+{
+	return w->c.h->o->command || !p->start_ns || p->start_ns > w->since_ns;
+}
+
+/* CPU time of the process since the last call, given all that it has used. */
+static uint64_t used_since(struct windows *w, const struct proc *p, uint64_t now)
+{
+	bool known = map_get(&w->cpu, p->tgid);
+	uint64_t *seen = map_put(&w->cpu, p->tgid);
+	if (!seen)
+		return 0;
+	uint64_t then = known ? *seen : began_here(w, p) ? 0 : now;
+	*seen = now;
+	return now > then ? now - then : 0;
+}
+
+/* CPU time of all targets since the last call, those that have ended included. */
 static double cpu_since(struct windows *w)
 {
-	const struct handles *h = w->c.h;
 	const struct proc *p;
-	uint64_t sum = 0;
-	for (size_t i = 0; (p = catalog_next_proc(h->catalog, &i));) {
-		struct timespec ts;
-		clockid_t clock;
-		if (target_find(h->targets, p->tgid).n != p->id.n || clock_getcpuclockid((pid_t)p->tgid, &clock) ||
-		    clock_gettime(clock, &ts))
-			continue;
-		uint64_t now = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-		bool known = map_get(&w->cpu, p->tgid);
-		uint64_t *then = map_put(&w->cpu, p->tgid);
-		if (then && known && now > *then)
-			sum += now - *then;
-		if (then)
-			*then = now;
+	uint64_t sum = w->cpu_ended_ns;
+	w->cpu_ended_ns = 0;
+	for (size_t i = 0; (p = catalog_next_proc(w->c.h->catalog, &i));) {
+		uint64_t now;
+		if (is_there(w, p) && gauge_cpu_ns(p->tgid, &now))
+			sum += used_since(w, p, now);
 	}
 	return (double)sum / 1e9;
 }
@@ -261,11 +277,6 @@ static double base_of(const struct windows *w, const struct proc *p, const struc
 	return (p->parent.n || ours) && now >= 0 ? 0 : now;
 }
 
-static bool is_there(const struct windows *w, const struct proc *p)
-{
-	return target_find(w->c.h->targets, p->tgid).n == p->id.n;
-}
-
 /* Most processes of a machine have no counter, and some load one later: checked less and less often. */
 static bool is_due(struct windows *w, struct proc_id proc, uint64_t now)
 {
@@ -311,14 +322,12 @@ static void forget_gone(struct windows *w)
 	}
 }
 
-/* Limits tables that keep entries of ended processes. */
+/* Limits the table, which keeps entries of ended processes. */
 static void forget_old(struct windows *w)
 {
 	size_t most = 256 + 4 * target_count(w->c.h->targets);
 	if (w->without.count > most)
 		map_free(&w->without);
-	if (w->cpu.count > most)
-		map_free(&w->cpu);
 }
 
 /* Less often if processes are many, and if there are no probes for windows. */
@@ -354,6 +363,25 @@ static void note_count(struct counting *c, const struct reading *now)
 		c->all = now->value;
 	if (now->known)
 		c->cost = now->cost;
+}
+
+void windows_add_used(struct windows *w, uint32_t tgid, uint64_t cpu_ns)
+{
+	const struct proc *p = w && w->since_ns ? catalog_proc(w->c.h->catalog, target_find(w->c.h->targets, tgid)) : NULL;
+	struct counting *c = p ? counting_of(w, p->id, true) : NULL;
+	if (p)
+		w->cpu_ended_ns += used_since(w, p, cpu_ns);
+	if (!c)
+		return;
+	struct reading last = gauge_used(&c->gauge, w->c.h->probe, w->budget.price.trap_s, cpu_ns);
+	last.value -= c->base;
+	note_count(c, &last);
+}
+
+void windows_forget(struct windows *w, uint32_t tgid)
+{
+	if (w)
+		map_del(&w->cpu, tgid);
 }
 
 /* Finds new counters and reads all of them. Not during a turn. */
@@ -541,7 +569,7 @@ bool windows_update(struct windows *w)
 	if (!w || w->ended || w->paused_ns)
 		return true;
 	if (!w->begun_ns) {
-		w->begun_ns = w->noted_ns = w->shut_ns = now;
+		w->begun_ns = w->since_ns = w->noted_ns = w->shut_ns = now;
 		update_counts(w);
 		cpu_since(w);
 	}
@@ -608,7 +636,8 @@ void windows_resume(struct windows *w)
 	w->inside = false;
 	w->state = ATTACHED;
 	w->begun_ns += now - w->paused_ns;
-	w->noted_ns = w->shut_ns = now;
+	w->since_ns = w->noted_ns = w->shut_ns = now;
+	w->cpu_ended_ns = 0;
 	w->paused_ns = 0;
 	probe_window_attach(w->c.h->probe);
 	probe_window_open(w->c.h->probe, w->c.rate->interval);
@@ -701,7 +730,8 @@ void windows_describe(const struct windows *w, struct buf *out)
 	buf_addf(out, "%.3g %% of the time covered", 100 * f.covered);
 	if (f.windows)
 		buf_addf(out, ", in %" PRIu32 " window%s", f.windows, f.windows > 1 ? "s" : "");
-	buf_addf(out, "; probes took %.2g %% of the programs' CPU time, at %.0f ns a stop", 100 * f.spent, 1e9 * f.trap_s);
+	buf_addf(out, "; probes took %.2g %% of the programs' CPU time (%.3g s without them), at %.0f ns a stop", 100 * f.spent,
+		 w->budget.cpu_s, 1e9 * f.trap_s);
 	if (f.kept >= 0.0001)
 		buf_addf(out, "; %.2g %% at probes that stay in", 100 * f.kept);
 }

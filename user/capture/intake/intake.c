@@ -129,6 +129,7 @@ static void give_note(struct intake *in, const struct alys_ev_proc *p)
 	static const enum intake_note notes[] = {
 		[ALYS_EV_EXEC] = INTAKE_EXEC, [ALYS_EV_EXIT] = INTAKE_EXIT, [ALYS_EV_FORK] = INTAKE_FORK,
 		[ALYS_EV_MISS] = INTAKE_MISS, [ALYS_EV_OOM] = INTAKE_OOM,   [ALYS_EV_MAPPED] = INTAKE_MAPPED,
+		[ALYS_EV_USED] = INTAKE_USED,
 	};
 	struct intake_who who = who_of(&p->h);
 	who.held = p->h.held;
@@ -202,7 +203,7 @@ static const size_t least_size[] = {
 	[ALYS_EV_OOM] = sizeof(struct alys_ev_proc),     [ALYS_EV_MAPPED] = sizeof(struct alys_ev_proc),
 	[ALYS_EV_GC_MARKED] = sizeof(struct alys_ev_gc), [ALYS_EV_GC_DONE] = sizeof(struct alys_ev_gc),
 	[ALYS_EV_GONE] = sizeof(struct alys_ev_range),   [ALYS_EV_MOVED] = sizeof(struct alys_ev_range),
-	[ALYS_EV_NAMED] = sizeof(struct alys_ev_named),
+	[ALYS_EV_NAMED] = sizeof(struct alys_ev_named),  [ALYS_EV_USED] = sizeof(struct alys_ev_proc),
 };
 
 static int on_record(void *ctx, void *data, size_t size)

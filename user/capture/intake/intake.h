@@ -62,8 +62,8 @@ struct intake_collection {
 	uint64_t stack_hash;
 };
 
-/* MAPPED: the dynamic linker has loaded or unloaded libraries, or is about to. */
-enum intake_note { INTAKE_EXEC, INTAKE_EXIT, INTAKE_FORK, INTAKE_MISS, INTAKE_OOM, INTAKE_MAPPED };
+/* MAPPED: the dynamic linker has loaded or unloaded libraries, or is about to. USED: before an EXIT, with windows. */
+enum intake_note { INTAKE_EXEC, INTAKE_EXIT, INTAKE_FORK, INTAKE_MISS, INTAKE_OOM, INTAKE_MAPPED, INTAKE_USED };
 
 struct intake_ops {
 	void *ctx;
@@ -73,7 +73,7 @@ struct intake_ops {
 	void (*on_collection)(void *ctx, const struct intake_collection *c);
 	void (*on_range)(void *ctx, const struct intake_range *r); /* NULL: none come */
 	void (*on_name)(void *ctx, const struct intake_name *n);   /* NULL: likewise */
-	/* other: child's tgid of a fork, the address of a miss, the OOM killer's victim */
+	/* other: child's tgid of a fork, the address of a miss, the OOM killer's victim, ns of CPU time used */
 	void (*on_note)(void *ctx, const struct intake_who *who, enum intake_note note, uint64_t other);
 };
 

@@ -259,6 +259,7 @@ void live_ends(struct live *l, const struct intake_who *who, uint64_t status)
 	gcwatch_gone(&l->gc, proc, who->tgid);
 	write_exit(l, proc, who, status);
 	live_memory_ends(l, proc);
+	windows_forget(l->windows, who->tgid);
 	target_gone(l->h.targets, who->tgid);
 	tables_drop_mappings(probe_tables(l->h.probe), who->tgid);
 	attach_forget(l->attach, who->tgid);
@@ -293,6 +294,7 @@ static void apply_note(struct live *l, const struct intake_who *who, enum intake
 		probe_forget_losses(l->h.probe, who->tgid);
 		tracker_on_exec(l->tracker, who->tgid);
 		break;
+	case INTAKE_USED: windows_add_used(l->windows, who->tgid, other); return;
 	case INTAKE_EXIT:
 		live_ends(l, who, other);
 		probe_forget_losses(l->h.probe, who->tgid);
