@@ -5,33 +5,13 @@ import json
 import re
 import shutil
 import signal
-import subprocess
 
 import pytest
 
 from conftest import ROOT, alys, assert_law, assert_same, events_of, has_events, tally, wait_until
+from erlang import WORD, WORDS, by_process, by_type, compiled, table, vm  # noqa: F401 (fixtures)
 
 pytestmark = [pytest.mark.bpf, pytest.mark.beside]
-
-WORD = 8
-WORDS = {"words:big/1": 20, "words:middle/1": 6, "words:small/1": 2}
-ERL = shutil.which("erl")
-
-
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("erlang")
-    sources = ROOT / "tests/prog/erlang"
-    subprocess.run(["erlc", "-o", folder, sources / "words.erl", sources / "tally.erl"], check=True)
-    subprocess.run(["cc", "-shared", "-fPIC", "-g", "-O2", "-I/usr/lib/erlang/usr/include", "-o", folder / "tally.so", sources / "tally.c"], check=True)
-    return folder
-
-
-@pytest.fixture
-def vm(started, compiled):
-    def start(what, times, *options):
-        return started.program(ERL, *options, "-noshell", "-pa", compiled, "-run", "words", "main", what, times).wait_ready()
-    return start
 
 
 def record(started, trace, program, *args):
@@ -42,32 +22,8 @@ def record(started, trace, program, *args):
     return truth
 
 
-def table(trace, *args):
-    done = alys("report", "--by", "function", "-f", "json", "--top", "0", *args, trace)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)["rows"]
-
-
-def by_process(trace, *args):
-    """What each row of --by erlang-process says, by the pid in the VM; "called": what stands behind it."""
-    done = alys("report", "--by", "erlang-process", "-f", "json", "--top", "0", *args, trace)
-    assert done.returncode == 0, done.stderr
-    found = {}
-    for row in json.loads(done.stdout)["rows"]:
-        name = re.sub(r"^beam.smp \(\d+\) ", "", row["erlang-process"])
-        pid, _, row["called"] = name.partition(" ") if name[0] == "<" else (name, "", "")
-        found[pid] = row
-    return found
-
-
 def words_in(trace):
     return sum(row["words"] for row in table(trace))
-
-
-def by_type(trace, show, *args):
-    done = alys("report", "--by", "type", "--show", show, "-f", "json", "--top", "0", *args, trace)
-    assert done.returncode == 0, done.stderr
-    return {row["type"]: row for row in json.loads(done.stdout)["rows"]}
 
 
 def text(trace, *args):
@@ -185,9 +141,34 @@ def test_functions_in_c(started, vm, tmp_path):
     assert_law(trace)
 
 
-HEAP_TYPES = {"heap", "old_heap", "heap_frag", "message"}
+def test_small_binaries_of_functions_in_c(started, vm, tmp_path):
+    """enif_make_new_binary up to 64 bytes: words on the heap, a header of two and eight of data."""
+    trace, times = tmp_path / "t.alys", 200000
+    record(started, trace, vm("nif_new_small", times, "+JPperf", "true"))
+    words = {row["function"]: row["words"] for row in table(trace)}["tally:binaries/3"]
+    assert abs(words - 10 * times) < 0.01 * 10 * times
+
+
 # Of what the VM does beside the program.
 FEW = 20
+
+
+@pytest.mark.parametrize("what,name", [("nif_new_large", "binary"), ("nif_alloc", "drv_binary")])
+def test_large_binaries_of_functions_in_c(started, vm, tmp_path, what, name):
+    """enif_make_new_binary and enif_alloc_binary of more: a block of the VM's own each, which the collection of the heap frees."""
+    trace, times = tmp_path / "t.alys", 10000
+    program = vm(what, times, "+JPperf", "true")
+    tracer = started.tracer("-p", program.pid, "--allocator", "beam,erts", "-o", trace).recording()
+    assert program.go().truths()[0]["answer"] == times
+    tracer.stop()
+    came, stays = by_type(trace, "alloc")[name], by_type(trace, "live").get(name, {"count": 0})
+    assert times <= came["count"] <= times + FEW
+    assert 1000 * times <= came["bytes"] <= 1100 * times
+    assert stays["count"] <= FEW
+    assert_law(trace)
+
+
+HEAP_TYPES = {"heap", "old_heap", "heap_frag", "message"}
 # Bytes of a row in a table of the type set: {I, I, I} and what is before it.
 ROW = 64
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A function of an Erlang module: keeps a block of malloc, uses one of the VM, and returns a list of 10 cells (20 words). */
+/*
+ * Functions of an Erlang module. One keeps a block of malloc, uses one of the VM, and returns a list of 10 cells (20 words); two return a
+ * binary of as many bytes as they are asked for.
+ */
 #include <stdlib.h>
+#include <string.h>
 
 #include <erl_nif.h>
 
@@ -28,6 +32,26 @@ static ERL_NIF_TERM make(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 	return list;
 }
 
-static ErlNifFunc functions[] = { { "make", 1, make, 0 } };
+static ERL_NIF_TERM new_binary(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+	ERL_NIF_TERM made;
+	unsigned int size = 0;
+	if (argc != 1 || !enif_get_uint(env, argv[0], &size))
+		return enif_make_badarg(env);
+	memset(enif_make_new_binary(env, size, &made), 1, size);
+	return made;
+}
+
+static ERL_NIF_TERM alloc_binary(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+	ErlNifBinary made;
+	unsigned int size = 0;
+	if (argc != 1 || !enif_get_uint(env, argv[0], &size) || !enif_alloc_binary(size, &made))
+		return enif_make_badarg(env);
+	memset(made.data, 1, size);
+	return enif_make_binary(env, &made);
+}
+
+static ErlNifFunc functions[] = { { "make", 1, make, 0 }, { "new_binary", 1, new_binary, 0 }, { "alloc_binary", 1, alloc_binary, 0 } };
 
 ERL_NIF_INIT(tally, functions, NULL, NULL, NULL, NULL)

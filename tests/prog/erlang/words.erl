@@ -32,6 +32,9 @@ run(blocks, N) -> blocks(N);
 run(binaries, N) -> binaries(N);
 run(upgrade, N) -> upgrade(N);
 run(nif, N) -> in_process(fun() -> S = tally:run(N), erlang:garbage_collect(), S end);
+run(nif_new_small, N) -> nif_binaries(new, 64, N);
+run(nif_new_large, N) -> nif_binaries(new, 1000, N);
+run(nif_alloc, N) -> nif_binaries(alloc, 1000, N);
 run(workers, N) -> workers(N);
 run(named, N) -> named(N);
 run(large, N) -> in_process(fun() -> S = length(lists:seq(1, N)), erlang:garbage_collect(), S end).
@@ -120,6 +123,8 @@ upgrade(N) ->
 	N = run(chance, N),
 	{module, ?MODULE} = code:load_file(?MODULE),
 	?MODULE:run(chance, N).
+
+nif_binaries(How, Size, N) -> in_process(fun() -> ok = tally:binaries(How, Size, N), erlang:garbage_collect(), N end).
 
 %% Three processes among many that begin and end at once, so that their pids have serials where these have few bits. N calls of one
 %% of the functions in each, so their words are in a ratio of 10 to 3 to 1. What they are called is the answer.
