@@ -12,12 +12,15 @@ import { amount, bytes, count, make, percent, seconds, spread } from "./text.js"
 const id = (name) => document.getElementById(name);
 const UNITS = [{ id: "sz", title: "Bytes" }, { id: "cnt", title: "Blocks" }];
 
+// All that was allocated is heaps of Erlang processes, of which what is in use is not known.
+const allHeapfuls = (about) => about.heapfuls > 0 && !about.other_allocations;
+
 class Page {
   constructor(about, data) {
     Object.assign(this, { about, data });
     const heap = heapSeries(data);
     this.series = pathSlices(heap, about.slice_ns / about.heap_slice_ns);
-    this.choice = { metric: about.unseen_frees ? "alloc" : "live", unit: "sz", interval: null, matches: null, invert: false, merge: false, tab: "functions" };
+    this.choice = { metric: about.unseen_frees || allHeapfuls(about) ? "alloc" : "live", unit: "sz", interval: null, matches: null, invert: false, merge: false, tab: "functions" };
     // Temporary allocations are those freed before the thread's next one: unknown with sampling.
     this.metrics = METRICS.filter((metric) => metric.id !== "temporary" || !about.sampled);
     this.coarse = coarseness(data);
@@ -61,6 +64,7 @@ class Page {
     if (about.lost) this.notice(`${count(about.lost)} events were lost: see “What was recorded”.`);
     if (about.lost_frees) this.notice(`In use is an upper bound: ${count(about.lost_frees)} frees were lost.`);
     if (about.bounded && !about.unseen_frees) this.notice("In use is an upper bound: not all that the garbage collector freed was seen.");
+    if (about.heapfuls) this.notice(`Heaps of Erlang processes: what each allocated counts where it had filled its heap, or ended: ${count(about.heapfuls)} samples. What is in use there is not known.`);
     if (about.allocations_only) this.notice("Frees were not recorded: in use is what garbage collectors have, and nothing else.");
     else if (about.unseen_frees) this.notice("In use is an upper bound: what the garbage collector freed was not recorded.");
   }

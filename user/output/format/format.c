@@ -35,6 +35,11 @@ static const struct value_type mapping_types[VALUE_CNT] = {
 	[VALUE_INUSE_SPACE] = { "map_space", "bytes", "Bytes mapped" },
 };
 
+enum value value_standard(const struct sink_input *in)
+{
+	return format_all_heapfuls(in->snapshot) ? VALUE_ALLOC_SPACE : VALUE_INUSE_SPACE;
+}
+
 int value_choose(const struct sink_options *o, enum value standard, enum value *out, struct err *err)
 {
 	*out = standard;

@@ -26,6 +26,8 @@ extern const struct value_type value_types[VALUE_CNT];
 /* Names for profiles: those, or of pages and whether they are resident. */
 const struct value_type *format_value_types(const struct catalog *c);
 
+/* What is shown first unless the options say otherwise: bytes in use, or allocated where how these end is not known (heap-fulls). */
+enum value value_standard(const struct sink_input *in);
 /* The value that the options ask for, else `standard`. */
 int value_choose(const struct sink_options *o, enum value standard, enum value *out, struct err *err);
 /* Scaled up when sampled; rounded; clamped to int64. */

@@ -389,7 +389,7 @@ static int otlp_render(const struct sink_input *in, struct sink_out *out, struct
 {
 	struct otlp o = { .in = in };
 	struct fold order = { 0 };
-	int rc = value_choose(in->options, VALUE_INUSE_SPACE, &o.first, err);
+	int rc = value_choose(in->options, value_standard(in), &o.first, err);
 	if (rc)
 		return rc;
 	o.d = (struct dictionary){ .in = in, .ops = &ops, .writer = &o };

@@ -429,7 +429,7 @@ static int perfetto_render(const struct sink_input *in, struct sink_out *out, st
 	struct perfetto p = { .in = in };
 	struct fold order = { 0 };
 	enum value first; /* the others are in the dump, too */
-	int rc = value_choose(in->options, VALUE_INUSE_SPACE, &first, err);
+	int rc = value_choose(in->options, value_standard(in), &first, err);
 	if (rc)
 		return rc;
 	p.d = (struct dictionary){ .in = in, .ops = &ops, .writer = &p };

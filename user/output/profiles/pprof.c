@@ -343,7 +343,7 @@ static int pprof_render(const struct sink_input *in, struct sink_out *out, struc
 	struct pprof p = { .in = in, .out = out, .err = err, .several = several_processes(in) };
 	p.d = (struct dictionary){ .in = in, .ops = &ops, .writer = &p };
 	enum value v;
-	int rc = value_choose(in->options, VALUE_INUSE_SPACE, &v, err);
+	int rc = value_choose(in->options, value_standard(in), &v, err);
 	if (rc)
 		return rc;
 	/* 15 + 16: the largest window, and a gzip header, which zlib writes without time and name. */

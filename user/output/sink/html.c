@@ -34,6 +34,7 @@ struct html {
 	struct buf buf;
 	struct mark *marks;
 	size_t marks_cnt, marks_cap, mark_every, marks_seen;
+	uint64_t allocations, heapfuls;
 	bool sampled;
 	bool failed;
 };
@@ -128,6 +129,8 @@ static int html_event(void *state, const struct event *e, const struct applied *
 	struct html *h = state;
 	(void)a;
 	h->sampled |= e->interval != 0;
+	h->allocations += e->kind == EVENT_ALLOC || e->kind == EVENT_REALLOC;
+	h->heapfuls += (e->flags & EVENT_F_HEAPFUL) != 0;
 	if (e->kind == EVENT_GC)
 		note_collection(h, e);
 	return h->failed || h->tally.failed ? err_set(err, ENOMEM, "out of memory for the blocks") : 0;
@@ -243,6 +246,7 @@ static void put_limits(const struct html *h, struct buf *b)
 	buf_addf(b, ",\"lost\":%" PRIu64 ",\"lost_frees\":%" PRIu64, catalog_sum(c, COUNT_LOST), h->tally.lost_frees);
 	buf_addf(b, ",\"unseen_frees\":%s,\"allocations_only\":%s,\"bounded\":%s", format_unseen_frees(c) ? "true" : "false",
 		 format_allocations_only(c) ? "true" : "false", format_bounded(c) ? "true" : "false");
+	buf_addf(b, ",\"heapfuls\":%" PRIu64 ",\"other_allocations\":%" PRIu64, h->heapfuls, h->allocations - h->heapfuls);
 }
 
 /* Standard errors of byte totals over the whole recording. */

@@ -122,7 +122,7 @@ static int speedscope_render(const struct sink_input *in, struct sink_out *out, 
 {
 	struct speedscope s = { .in = in, .out = out, .err = err };
 	enum value shown;
-	int rc = value_choose(in->options, VALUE_INUSE_SPACE, &shown, err);
+	int rc = value_choose(in->options, value_standard(in), &shown, err);
 	if (rc)
 		return rc;
 	s.paths = (struct paths){ in->catalog, in->options, .label = paths_label_source };

@@ -123,7 +123,7 @@ static int text_render(const struct sink_input *in, struct sink_out *out, struct
 	struct sites s = { 0 };
 	struct buf b = { 0 };
 	/* If frees are not recorded, live bytes only grow, so sites are ranked by allocated bytes. */
-	enum value standard = format_unseen_frees(in->catalog) ? VALUE_ALLOC_SPACE : VALUE_INUSE_SPACE;
+	enum value standard = format_unseen_frees(in->catalog) ? VALUE_ALLOC_SPACE : value_standard(in);
 	int rc = value_choose(in->options, standard, &s.by, err);
 	if (!rc && gather(&s, in))
 		rc = err_set(err, ENOMEM, "out of memory for the allocation sites");
