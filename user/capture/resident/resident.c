@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/vec.h"
 
@@ -204,12 +205,14 @@ void resident_forget(struct resident *r, struct proc_id proc)
 
 #define ASKED_MAX 512 /* pages at once */
 
-static void drop_gone(struct resident *r, const struct resident_range *why, const uint64_t *at, size_t n, resident_ask *are_there,
-		      void *ctx)
+/* How many of them had gone; 0, too, if nothing is known. */
+static size_t drop_gone(struct resident *r, const struct resident_range *why, const uint64_t *at, size_t n,
+			resident_ask *are_there, void *ctx)
 {
 	uint8_t there[ASKED_MAX];
+	size_t had = r->pages_cnt;
 	if (are_there(ctx, at, n, there))
-		return;
+		return 0;
 	for (size_t i = 0; i < n; i++) {
 		const uint64_t *place = there[i] ? NULL : find(r, why->proc, at[i]);
 		if (!place)
@@ -217,6 +220,7 @@ static void drop_gone(struct resident *r, const struct resident_range *why, cons
 		emit_gone(r, &r->pages[*place], why);
 		drop(r, *place);
 	}
+	return had - r->pages_cnt;
 }
 
 int resident_sweep(struct resident *r, struct proc_id proc, uint64_t now_ns, resident_ask *are_there, void *ctx)
@@ -248,21 +252,49 @@ static int cut_across(struct resident *r, const struct resident_range *g)
 	return rc;
 }
 
+static int by_address(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+/* The lowest pages of a process from an address on, in order, `most` at most: how many. */
+static size_t lowest(const struct resident *r, struct proc_id proc, uint64_t from, uint64_t *out, size_t most)
+{
+	uint64_t found[2 * ASKED_MAX], below = UINT64_MAX;
+	size_t n = 0;
+	for (size_t i = 0; i < r->pages_cnt; i++) {
+		const struct resident_page *p = &r->pages[i];
+		if (p->addr < from || p->addr >= below || p->proc.n != proc.n)
+			continue;
+		found[n++] = p->addr;
+		if (n < 2 * most)
+			continue;
+		qsort(found, n, sizeof(*found), by_address);
+		n = most;
+		below = found[n - 1];
+	}
+	qsort(found, n, sizeof(*found), by_address);
+	n = n < most ? n : most;
+	memcpy(out, found, n * sizeof(*out));
+	return n;
+}
+
+#define ASKED_FIRST 16
+
+/* Upwards, until none of a step has gone: a heap may shrink often, and all that is mapped lies above it. */
 int resident_shrunk(struct resident *r, const struct resident_range *g, resident_ask *are_there, void *ctx)
 {
-	struct hits all = { 0 };
+	uint64_t at[ASKED_MAX], from = g->start;
+	size_t most = ASKED_FIRST, n = lowest(r, g->proc, from, at, most);
 	uint8_t first = 1;
-	int rc = take_all(r, g->proc, &all);
-	size_t n = 0;
-	for (size_t i = 0; i < all.at_cnt; i++) {
-		if (all.at[i] >= g->start)
-			all.at[n++] = all.at[i];
+	while (n && drop_gone(r, g, at, n, are_there, ctx) && n == most) {
+		from = at[n - 1] + PAGE_SZ;
+		most = most < ASKED_MAX ? 2 * most : most;
+		n = lowest(r, g->proc, from, at, most);
 	}
-	for (size_t i = 0; i < n && !rc; i += ASKED_MAX)
-		drop_gone(r, g, all.at + i, n - i < ASKED_MAX ? n - i : ASKED_MAX, are_there, ctx);
-	free(all.at);
-	if (rc || are_there(ctx, &g->start, 1, &first) || first)
-		return rc;
+	if (are_there(ctx, &g->start, 1, &first) || first)
+		return 0;
 	return cut_across(r, g);
 }
 
