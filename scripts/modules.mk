@@ -68,7 +68,7 @@ may_daemon     := base access catalog format sink monitor broker http push top
 may_http       := base catalog
 may_push       := base access catalog http
 may_verbs      := base machine access allocators catalog probe target examine calibrate launch recording counting governor recorder heapreader heapview mallocview naming trace format sink report replay
-may_top        := base
+may_top        := base event
 may_cli        := base event access catalog recording helper functions heapview mallocview sink report monitor daemon verbs allocators
 may_main       := base cli
 

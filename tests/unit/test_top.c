@@ -311,6 +311,26 @@ static void test_a_stack(void **state)
 	close_view(t);
 }
 
+static void test_what_is_counted(void **state)
+{
+	struct shown *t = open_view(0);
+	struct feed f;
+	const char *bad = "alys-feed\t1\nsubject\t3\nend\n";
+	(void)state;
+	assert_shows(t, "BLOCKS  ALLOC/S");
+	take_text(t,
+		  "alys-feed\t1\nsubject\t1\nprocess\t42\tshop\t/shop\t8192\t2\t8192\t2\nframe\tmain\t\n"
+		  "stack\t42\t8192\t2\t8192\t2\tshared memory\t0\nend\n",
+		  1 * S);
+	assert_shows(t, "alys-bpf top: resident pages of 1 process, by process");
+	assert_shows(t, "PAGES  TOUCH/S");
+	assert_shows(t, "pages/s");
+	assert_hides(t, "BLOCKS");
+	assert_int_equal(feed_parse(&f, bad, strlen(bad), NULL), -EINVAL);
+	feed_free(&f);
+	close_view(t);
+}
+
 /* Of 60 frames, f_0 innermost, and of another site. */
 static void take_deep_stack(struct shown *t)
 {
@@ -695,6 +715,7 @@ int main(void)
 		cmocka_unit_test(test_forgotten_stacks_are_no_news),
 		cmocka_unit_test(test_moved_stacks_are_no_news),
 		cmocka_unit_test(test_stacks_that_read_the_same),
+		cmocka_unit_test(test_what_is_counted),
 		cmocka_unit_test(test_a_stack_longer_than_the_screen),
 		cmocka_unit_test(test_names_too_long),
 		cmocka_unit_test(test_types_that_are_long),

@@ -90,6 +90,15 @@ static size_t processes_shown(const struct view *v)
 	return n;
 }
 
+/* What is counted, and what that is called. */
+static const struct {
+	const char *of, *column, *rate, *each;
+} subjects[SUBJECT_CNT] = {
+	[SUBJECT_ALLOCATIONS] = { "", "BLOCKS", "ALLOC/S", "blocks" },
+	[SUBJECT_PAGES] = { "resident pages of ", "PAGES", "TOUCH/S", "pages" },
+	[SUBJECT_MAPPINGS] = { "mappings of ", "MAPS", "MAPPED/S", "mappings" },
+};
+
 static void draw_title(const struct view *v, struct screen *s)
 {
 	static const char *const nouns[] = { "process", "site", "type" };
@@ -105,7 +114,7 @@ static void draw_title(const struct view *v, struct screen *s)
 			       : "");
 	if (v->late_s && !v->ended)
 		buf_addf(&t, " [%u s OLD]", v->late_s);
-	buf_adds(&t, ": ");
+	buf_addf(&t, ": %s", subjects[v->feed.subject].of);
 	if (v->pid)
 		buf_addf(&t, "process %u%s%s", v->pid, p ? " " : "", p ? p->comm : "");
 	else if (*v->filter)
@@ -160,7 +169,7 @@ static void draw_sums(const struct view *v, struct screen *s)
 	put_bytes(&t, sum.rate_sz, "");
 	buf_adds(&t, "/s, ");
 	put_count(&t, sum.rate_cnt);
-	buf_adds(&t, " blocks/s");
+	buf_addf(&t, " %s/s", subjects[v->feed.subject].each);
 	if (v->feed.interval) {
 		buf_adds(&t, "; sampled by ");
 		put_bytes(&t, (double)v->feed.interval, "");
@@ -236,8 +245,8 @@ static void draw_columns(const struct view *v, struct screen *s)
 	if (shows_errors(v, s))
 		screen_put(line, "ERR", ERROR_COLS, true);
 	if (shows_blocks(s))
-		screen_put(line, "BLOCKS", 8, true);
-	screen_put(line, "ALLOC/S", 9, true);
+		screen_put(line, subjects[v->feed.subject].column, 8, true);
+	screen_put(line, subjects[v->feed.subject].rate, 9, true);
 	if (shows_growth(s))
 		screen_put(line, "GROW/MIN", 9, true);
 	buf_adds(line, "  ");
@@ -360,7 +369,7 @@ static int draw_stack(struct view *v, struct screen *s, int at, int end)
 	put_error(&t, " +-", st->error * st->error, st->live_sz);
 	buf_adds(&t, " in ");
 	put_count(&t, st->live_cnt);
-	buf_addf(&t, " blocks of %s, process %u", st->type, st->pid);
+	buf_addf(&t, " %s of %s, process %u", subjects[v->feed.subject].each, st->type, st->pid);
 	put_line(s, at++, LOOK_SOFT, &t);
 	return draw_frames(v, st, s, at, end);
 }

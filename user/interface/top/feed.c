@@ -60,6 +60,15 @@ static int take_when(struct feed *f, const struct fields *line)
 	return 0;
 }
 
+static int take_subject(struct feed *f, const struct fields *line)
+{
+	uint64_t n;
+	if (line->n != 2 || !number(line->at[1], &n) || n >= SUBJECT_CNT)
+		return -EINVAL;
+	f->subject = (enum subject)n;
+	return 0;
+}
+
 static int take_ledger(struct feed *f, const struct fields *line)
 {
 	if (line->n != 5)
@@ -195,9 +204,9 @@ static const struct {
 	const char *word;
 	int (*take)(struct feed *f, const struct fields *line);
 } kinds[] = {
-	{ "when", take_when },       { "ledger", take_ledger }, { "note", take_note },
-	{ "process", take_process }, { "frame", take_frame },   { "stack", take_stack },
-	{ "error", take_error },     { "lost", take_lost },     { "off", take_off },
+	{ "when", take_when },   { "ledger", take_ledger },   { "note", take_note },   { "process", take_process },
+	{ "frame", take_frame }, { "stack", take_stack },     { "error", take_error }, { "lost", take_lost },
+	{ "off", take_off },     { "subject", take_subject },
 };
 
 /* Unknown kinds of lines are skipped, for newer daemons. */

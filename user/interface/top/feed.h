@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/map.h"
+#include "event/event.h"
 
 #define FEED_STACKS_MAX 20000
 #define FEED_FRAMES_MAX 64
@@ -41,6 +42,7 @@ struct feed_stack {
 struct feed {
 	char *text; /* owns all strings */
 	uint64_t now_ns, start_ns, interval;
+	enum subject subject;
 	bool sampled;
 	bool inexact;     /* estimates with errors */
 	bool off;         /* the daemon's recording is switched off */

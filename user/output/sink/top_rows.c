@@ -5,6 +5,7 @@
  *
  *   alys-feed 1
  *   when LAST_NS START_NS INTERVAL SAMPLED
+ *   subject NUMBER
  *   ledger HITS RECORDED SKIPPED LOST
  *   lost STAGE COUNT
  *   off
@@ -15,7 +16,7 @@
  *   error BYTES
  *   end
  *
- * "off": tracing is switched off in the daemon. "error": standard error of the live bytes of the process or stack in the
+ * "subject": see enum subject; omitted if these are allocations. "off": tracing is switched off in the daemon. "error": standard error of the live bytes of the process or stack in the
  * line before; omitted if 0. If there are too many stacks, the smallest ones of each process are merged into one with the
  * frame "[other]".
  */
@@ -54,11 +55,13 @@ struct feed {
 	size_t rows_cnt;  /* rows to be written */
 };
 
-static void put_totals(struct buf *out, const struct totals *t)
+static void put_totals(const struct feed *f, const struct totals *t)
 {
 	static const enum value order[] = { VALUE_INUSE_SPACE, VALUE_INUSE_OBJECTS, VALUE_ALLOC_SPACE, VALUE_ALLOC_OBJECTS };
+	int64_t values[VALUE_CNT];
+	format_values(f->in->catalog, t, values);
 	for (size_t i = 0; i < VALUE_CNT; i++)
-		buf_addf(out, "\t%" PRId64, value_of(t, order[i]));
+		buf_addf(f->out, "\t%" PRId64, values[order[i]]);
 }
 
 static void put_error(struct buf *out, const struct spread *off)
@@ -132,6 +135,8 @@ static void put_head(struct feed *f)
 	buf_adds(f->out, "alys-feed\t1\n");
 	buf_addf(f->out, "when\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%d\n", facts->last_ns, facts->first_ns, format_interval(c),
 		 facts->sampled);
+	if (catalog_subject(c) != SUBJECT_ALLOCATIONS)
+		buf_addf(f->out, "subject\t%d\n", catalog_subject(c));
 	buf_addf(f->out, "ledger\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", catalog_sum(c, COUNT_HIT),
 		 catalog_sum(c, COUNT_RECORDED), catalog_sum(c, COUNT_SKIPPED), catalog_sum(c, COUNT_LOST));
 	put_losses(f);
@@ -162,7 +167,7 @@ static void put_processes(struct feed *f)
 		text_clean(f->out, p && p->comm ? p->comm : "", SIZE_MAX);
 		buf_adds(f->out, "\t");
 		text_clean(f->out, p && p->exe ? p->exe : "", SIZE_MAX);
-		put_totals(f->out, &f->procs[i].t);
+		put_totals(f, &f->procs[i].t);
 		buf_adds(f->out, "\n");
 		put_error(f->out, &f->procs[i].off);
 	}
@@ -204,7 +209,7 @@ static int put_stack(struct feed *f, uint32_t place)
 		n++;
 	type_of(&f->whole, &type);
 	buf_addf(f->out, "stack\t%u", p ? p->tgid : 0);
-	put_totals(f->out, &row->t);
+	put_totals(f, &row->t);
 	buf_addf(f->out, "\t%s\t", buf_str(&type));
 	for (size_t i = 0; i < n; i++)
 		buf_addf(f->out, "%s%u", i ? "," : "", numbers[i]);
@@ -239,7 +244,7 @@ static int put_rest(struct feed *f)
 		if (!frame_number(f, &frame, &number))
 			return -ENOMEM;
 		buf_addf(f->out, "stack\t%u", p ? p->tgid : 0);
-		put_totals(f->out, t);
+		put_totals(f, t);
 		buf_addf(f->out, "\t" NO_TYPE "\t%u\n", number);
 		put_error(f->out, &f->procs[i].rest_off);
 	}
