@@ -135,7 +135,7 @@ static __noinline __u64 noted_stack_kernel(struct pt_regs *ctx)
 
 static __always_inline __u64 noted_stack(struct pt_regs *ctx)
 {
-	return config.walk == ALYS_WALK_KERNEL ? noted_stack_kernel(ctx) : stack_take_anywhere(ctx, stack_owner(), 0);
+	return config.walk == ALYS_WALK_KERNEL ? noted_stack_kernel(ctx) : stack_take_anywhere(ctx, 0);
 }
 
 #endif

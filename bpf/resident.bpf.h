@@ -238,7 +238,7 @@ struct memory_come {
 
 static __always_inline void memory_send(struct pt_regs *regs, const struct memory_come *m)
 {
-	__u64 stack = stack_take_anywhere(regs, stack_mix(stack_owner(), m->memory), m->memory);
+	__u64 stack = stack_take_anywhere(regs, m->memory);
 	struct alys_ev_alloc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
 		count_loss(ALYS_ST_LOST_RING_ALLOC);

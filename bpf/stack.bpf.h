@@ -88,18 +88,23 @@ static __always_inline void stack_send(struct walk_slot *w)
 		*known = mark;
 }
 
-/* Ends a walk: sends the stack if it is new, and returns its hash. */
+/*
+ * Ends a walk: sends the stack if it is new, and returns its hash. Equal calls that allocate another kind of memory are other
+ * stacks, but the same walk: the slot keeps the walk's own hash, with which the next one may begin.
+ */
 static __noinline __u64 walk_finish(__u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
 	if (!w)
 		return 0;
-	if (!w->rec.hash)
-		w->rec.hash = 1; /* 0 is no stack */
-	__u64 hash = w->rec.hash;
+	__u64 walked = w->rec.hash, hash = w->rec.memory ? stack_mix(walked, w->rec.memory) : walked;
+	if (!hash)
+		hash = 1; /* 0 is no stack */
 	if (w->s.missed)
 		miss_send(w->s.missed);
+	w->rec.hash = hash;
 	stack_send(w);
+	w->rec.hash = walked;
 	slot_release(slot);
 	return hash;
 }
@@ -191,10 +196,7 @@ static __always_inline void stack_walk(struct pt_regs *ctx, __u64 cfa, __u32 slo
 		stack_check(ctx, cfa, slot);
 }
 
-/*
- * The call stack as the hash that events carry; 0 = none. memory: as in struct alys_ev_stack; equal calls that allocate another
- * kind of it are other stacks.
- */
+/* The call stack as the hash that events carry; 0 = none. memory: as in struct alys_ev_stack. */
 static __always_inline __u64 stack_end(struct pt_regs *ctx, __u64 cfa, __s32 slot, __u32 memory)
 {
 	if (!config.max_frames)
@@ -206,12 +208,11 @@ static __always_inline __u64 stack_end(struct pt_regs *ctx, __u64 cfa, __s32 slo
 	}
 	stack_walk(ctx, cfa, slot, w);
 	w->rec.memory = memory;
-	w->rec.hash = stack_mix(w->rec.hash, memory);
 	return walk_finish(slot);
 }
 
 /* Of a thread that is anywhere in a function. memory: ALYS_MEMORY_* for a touch of a page, else 0. */
-static __always_inline __u64 stack_take_anywhere(struct pt_regs *regs, __u64 owner, __u32 memory)
+static __always_inline __u64 stack_take_anywhere(struct pt_regs *regs, __u32 memory)
 {
 	__s32 slot = config.max_frames ? slot_claim(stack_place(regs)) : -1;
 	struct walk_slot *w = slot_at(slot);
@@ -220,7 +221,7 @@ static __always_inline __u64 stack_take_anywhere(struct pt_regs *regs, __u64 own
 			count(ALYS_ST_NO_SLOT);
 		return 0;
 	}
-	walk_interrupted(regs, w, owner);
+	walk_interrupted(regs, w, stack_owner());
 	walk_tables(slot);
 	w->rec.memory = memory;
 	w->ips[0] = PT_REGS_IP(regs);
