@@ -151,3 +151,13 @@ def test_the_daemon_refuses_what_it_does_not_record(started, served):
     assert answer.status == 404 and "mappings are not recorded" in answer.text
     assert server.status()["recorded"] == "resident pages"
     program.finish()
+
+
+def test_nothing_seems_to_be_counted_twice_while_counters_move(started, daemon):
+    """Hits are read after their outcomes."""
+    programs = [started.program("c_rates", "60", "threads", "200").wait_ready().go() for _ in range(2)]
+    d = daemon("-p", ",".join(str(p.pid) for p in programs), "--rss", "--beside", "--sample", "bytes:4k")
+    accounts = [d.status()["account"] for _ in range(40)]
+    assert len(set(accounts)) > 20
+    assert not [text for text in accounts if "counted twice" in text]
+    d.end()

@@ -492,11 +492,8 @@ static int sum_calls(const struct probe *p, struct probe_stats *out)
 	return rc;
 }
 
-int probe_stats(const struct probe *p, struct probe_stats *out)
+static int sum_processors(const struct probe *p, uint64_t out[ALYS_ST_CNT])
 {
-	*out = (struct probe_stats){ .sites = files_sites(&p->files),
-				     .links = (uint32_t)p->attachments_cnt,
-				     .files_alike = files_alike(&p->files) };
 	int cpus = libbpf_num_possible_cpus();
 	struct alys_stats *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
 	uint32_t zero = 0;
@@ -505,11 +502,37 @@ int probe_stats(const struct probe *p, struct probe_stats *out)
 	int rc = bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.stats), &zero, each);
 	for (int c = 0; !rc && c < cpus; c++) {
 		for (int i = 0; i < ALYS_ST_CNT; i++)
-			out->n[i] += each[c].n[i];
+			out[i] += each[c].n[i];
 	}
 	free(each);
+	return rc;
+}
+
+/* Last, because counters move: whatever has an outcome, or is in flight, in what was read before is a hit by now. */
+static int take_hits(const struct probe *p, struct probe_stats *out)
+{
+	enum { HIT = 1, REC = 0, SKIPPED = 0, LOST = 0, NOTE = 0 };
+	static const bool is_hit[ALYS_ST_CNT] = {
+#define X(n, id, class, name, help) [n] = class,
+		ALYS_STAT_LIST(X)
+#undef X
+	};
+	uint64_t now[ALYS_ST_CNT] = { 0 };
+	int rc = sum_processors(p, now);
+	for (int i = 0; !rc && i < ALYS_ST_CNT; i++)
+		out->n[i] = is_hit[i] ? now[i] : out->n[i];
+	return rc;
+}
+
+int probe_stats(const struct probe *p, struct probe_stats *out)
+{
+	*out = (struct probe_stats){ .sites = files_sites(&p->files),
+				     .links = (uint32_t)p->attachments_cnt,
+				     .files_alike = files_alike(&p->files) };
+	int rc = sum_processors(p, out->n);
 	out->misses = count_misses(p);
-	return rc ? rc : sum_calls(p, out);
+	rc = rc ? rc : sum_calls(p, out);
+	return rc ? rc : take_hits(p, out);
 }
 
 void probe_losses(const struct probe *p, uint32_t tgid, struct alys_losses *out)
