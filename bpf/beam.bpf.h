@@ -9,8 +9,9 @@
 #define ALYS_BEAM_BPF_H
 
 #define WORD_SZ 8
-#define WORDS_UNROLLED 64 /* of a stack, on kernels without bpf_loop */
-#define TERM_TAG 3        /* low bits: never 0 in a term on the stack */
+#define ADDRESSES (1ull << 47) /* no heap is larger than what a process can address */
+#define WORDS_UNROLLED 64      /* of a stack, on kernels without bpf_loop */
+#define TERM_TAG 3             /* low bits: never 0 in a term on the stack */
 
 static __noinline int beam_read(struct beam_heap *h, const struct alys_beam *at, __u64 process)
 {
@@ -33,10 +34,11 @@ static __noinline int beam_allocated(const struct beam_heap *h, __u64 *out)
 {
 	if (h->abandoned) {
 		*out = h->htop - h->heap;
-		return 1;
+		return *out < ADDRESSES;
 	}
 	*out = h->htop - h->high_water + WORD_SZ * h->mbuf_sz;
-	return h->heap <= h->high_water && h->high_water <= h->htop && h->hend - h->heap == WORD_SZ * h->heap_sz;
+	return *out < ADDRESSES && h->mbuf_sz < ADDRESSES && h->heap <= h->high_water && h->high_water <= h->htop &&
+	       h->hend - h->heap == WORD_SZ * h->heap_sz;
 }
 
 /* A scan over the stack, word by word. */

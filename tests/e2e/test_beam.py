@@ -375,6 +375,18 @@ def test_refused(started, tmp_path, program, why):
     assert why in alys("doctor", "--probes", target.pid).stdout
 
 
+def test_processes_that_lie(started, tmp_path):
+    """Heaps whose bounds contradict each other or are nowhere are lost, and counted; the VM goes on."""
+    trace = tmp_path / "t.alys"
+    program = started.program("c_beam_lies").wait_ready()
+    truth = record(started, trace, program)
+    rows = assert_law(trace, lost=truth["false"]).rows
+    assert (rows["recorded-alloc"], rows["hits-alloc"]) == (truth["true"], truth["true"] + truth["false"])
+    assert rows["unreadable"] == truth["false"]
+    assert sum(row["bytes"] for row in table(trace)) == truth["bytes"]
+    assert program.finish() == 0
+
+
 def test_elixir(started, tmp_path):
     """Names are those of Elixir."""
     trace = tmp_path / "t.alys"
