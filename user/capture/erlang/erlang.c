@@ -11,7 +11,7 @@
 #include "catalog/consumer.h"
 #include "target/target.h"
 
-#define NAMED_MAX 65536 /* of a recording: a VM may begin any number of processes */
+#define TRIED_MAX 65536 /* of a recording: a VM may begin any number of processes, and change their names as often */
 #define ARITY_MAX 255
 
 static struct atoms atoms_of(const struct erlang_names *w, const struct proc *p)
@@ -63,14 +63,13 @@ static bool initial_text(const struct atoms *a, const struct intake_name *n, str
 int erlang_name(struct erlang_names *w, struct proc_id proc, const struct intake_name *n)
 {
 	struct buf name = { 0 };
-	const struct atoms *a = w->named < NAMED_MAX ? vm_of(w, proc) : NULL;
+	const struct atoms *a = w->tried++ < TRIED_MAX ? vm_of(w, proc) : NULL;
 	int rc = 0;
 	if (a && (atoms_text(a, n->registered, &name) || initial_text(a, n, &name))) {
 		struct erlang_process row = { proc, n->process, buf_str(&name) };
 		rc = catalog_put_erlang_process(w->h->catalog, &row);
 		if (!rc)
 			consumer_define(w->h->out, &(struct definition){ DEFINITION_ERLANG_PROCESS, .erlang = &row });
-		w->named++;
 	}
 	buf_free(&name);
 	return rc;

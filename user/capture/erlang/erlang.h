@@ -21,7 +21,7 @@ struct erlang_names {
 		struct atoms atoms;
 	} * vms; /* each is looked at once */
 	size_t vms_cnt, vms_cap;
-	size_t named;
+	size_t tried; /* names */
 };
 
 /* -ENOMEM; 0 also if the process is none, its name cannot be read, or there are very many. */
