@@ -539,7 +539,7 @@ class Daemon:
         path = self.socket.parent / f"{pid}.{time.monotonic_ns()}.pb.gz"
         path.write_bytes(self.ctl("snapshot", pid))
         text = pprof("-top", "-nodecount=0", "-nodefraction=0", f"-sample_index={index}", "-unit=B", path)
-        found = {name: float(n) for n, name in re.findall(r"^ +([\d.]+)B? +\S+% +\S+% +\S+ +\S+% +(\S+)", text, re.M)}
+        found = {name: float(n) for n, name in re.findall(r"^ *([\d.]+)B? +\S+% +\S+% +\S+ +\S+% +(\S+)", text, re.M)}
         total = re.search(r"of ([\d.]+)B? total", text)
         found[None] = float(total.group(1)) if total else 0
         return found

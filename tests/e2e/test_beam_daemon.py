@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon and an Erlang VM: profiles by Erlang's functions, and names of processes through the broker."""
 
+import re
+
 import pytest
 
 from browser_driver import need
@@ -58,3 +60,16 @@ def test_names_of_erlang_processes(daemon, vm, tmp_path):
     assert called == {"registered": "words_café", "late": "late_one", "spawned": "words:calls/2", "fun": "erlang:apply/2"}
     assert_law(trace)
     assert program.finish() == 0
+
+
+def test_budget(daemon, vm):
+    """Within windows: shares and the total are estimates, whose part of the time and price the status has."""
+    program = vm("chance", ENDLESS, "+JPperf", "true").go()
+    d = daemon("-p", program.pid, "--allocator", "beam", "--sample", "bytes:64k", budget=True)
+    told = lambda: re.search(r"([\d.]+) % of the time covered, in (\d+) windows; .* of 1 % allowed", d.status().get("windows", ""))
+    d.until(lambda: told() and int(told().group(2)) >= 8)
+    assert 0 < float(told().group(1)) < 50
+    assert_shares(d.top(program.pid, "alloc_space"))
+    d.ctl("off")
+    law(d)
+    program.kill()
