@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import ALYS, PROGS, alys
+from conftest import ALYS, PROGS, ROOT, TIMEOUT, alys
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root: may not read other processes")
 
@@ -19,12 +19,16 @@ NOTHING = 3
 INVERTED = (1 << 64) - 1
 
 
+def told(program):
+    """Addresses by name."""
+    lines = iter(program.line, "ready")
+    return {name: int(address, 16) for name, address in map(str.split, lines)}
+
+
 def holder(started, blocks=1, *args, path="cpp_holds"):
     """The program, and the addresses that it tells."""
-    program, where = started.program(path, str(blocks), *args), {}
-    while (line := program.line()) != "ready":
-        name, address = line.split()
-        where[name] = int(address, 16)
+    program = started.program(path, str(blocks), *args)
+    where = told(program)
     where["lost"] ^= INVERTED
     return program, where
 
@@ -114,6 +118,20 @@ def test_by_class_and_size(started, tmp_path):
     assert wrong.returncode == NOTHING and "no block in use at 0x1000" in wrong.stderr, wrong.stderr
     wrong = alys("graph", *pid, "--malloc", "--live", "marked", "--show", "counts")
     assert wrong.returncode == 2 and "are for collected heaps" in wrong.stderr, wrong.stderr
+
+
+def test_rust(started, tmp_path):
+    source, binary = ROOT / "tests" / "prog" / "holds.rs", tmp_path / "holds"
+    subprocess.run(["/usr/bin/rustc", "--edition", "2021", "-O", "-g", "-o", binary, source], check=True, capture_output=True, timeout=TIMEOUT)
+    program = started.program(str(binary))
+    where = told(program)
+    where["shared"] -= 16
+    for name, offset in ("leaf", 0), ("text", 8), ("shared", 16):
+        assert steps(of(program, where[name], "--freeze"), where) == {("owner", offset, name, "start")}
+    assert of(program, where["owner"], "--freeze")["paths"][0]["root"]["name"] == "global holds::REGISTRY"
+    by_size = drawing(("-p", program.pid), "--type", "(104 bytes)", "--limit", "0", "--freeze")["objects"]
+    assert where["leaf"] in [int(o["address"], 16) for o in by_size if o["target"]]
+    program.kill()
 
 
 def test_drawings_say_that_they_are_guesses(started):
