@@ -4,11 +4,13 @@
 import gzip
 import json
 import re
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from conftest import alys, assert_law, convert
+from conftest import ALYS, TIMEOUT, alys, assert_law, convert
 
 pytestmark = pytest.mark.bpf
 
@@ -91,6 +93,27 @@ def test_samples_of_many_pages(started, tmp_path):
     assert abs(row["bytes"] - truth * PAGE) <= 5 * row["error"], row
     assert r.counted("pages") < truth / 2  # most were passed over
     assert r.counted("lost") == 0
+
+
+def test_report_of_a_running_process(started):
+    program = started.program("c_touches").wait_ready()
+    reporter = started.other(subprocess.Popen(
+        [ALYS, "report", "-p", str(program.pid), "--subject", "rss", "--by", "function", "--inclusive", "--show", "alloc", "--top", "0",
+         "--sample", "bytes:1", "-f", "json", "-v"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    while "pages that become resident" not in (said := reporter.stderr.readline()):
+        assert said
+    program.go()
+    truth = {}
+    while (line := program.line().split()) != ["done"]:
+        truth[line[0]] = int(line[1])
+    reporter.send_signal(signal.SIGINT)
+    text, _ = reporter.communicate(timeout=TIMEOUT)
+    rows = {row["function"]: row for row in json.loads(text)["rows"]}
+    assert {name: rows[name]["count"] for name in truth} == truth
+    for words in (["--heap"], ["--profile", "allocations", "--sample", "bytes:64k"]):
+        done = alys("report", "-p", program.pid, "--subject", "rss", *words)
+        assert done.returncode == 2 and "not about allocations" in done.stderr, done.stderr
+    program.finish()
 
 
 def test_refuses_what_is_of_allocations(tmp_path):

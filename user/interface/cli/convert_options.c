@@ -34,7 +34,7 @@ static const struct opt options[] = {
 	  "json, jsonl: frames with each event (default), or once and events have their number" },
 	{ "inferno-opt", 0, "K[=V]", parse_inferno, AT(inferno), NULL, NULL, "pass --K[=V] to inferno-flamegraph" },
 	{ "value", 0, "VALUE", opt_text, AT(value), NULL, NULL, "alloc_objects alloc_space inuse_objects inuse_space" },
-	SHOWN_OPTION(AT(shown)),
+	SHOWN_OPTION(AT(shown), ""),
 	{ "at", 0, "SECONDS", opt_at, AT(from), NULL, NULL, "only what happened up to this time" },
 	{ "between", 0, "T1,T2", opt_between, AT(from), NULL, NULL, "only what happened between these seconds" },
 	{ "top", 0, "N", opt_rows, AT(top), NULL, NULL, "text: number of rows" },

@@ -13,7 +13,7 @@ static const struct opt options[] = {
 	{ "per", 0, "WHAT", opt_choice, TABLE_AT(per), REPORT_PER, NULL,
 	  "compare totals, or rates per second (default: rates for what was allocated or freed in recordings of unequal length, "
 	  "else totals)" },
-	SHOWN_OPTION(AT(shown)),
+	SHOWN_OPTION(AT(shown), ""),
 	{ "flamegraph", 0, "OUT", opt_text, AT(flamegraph), NULL, NULL, "write a differential flame graph (SVG) instead" },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "--flamegraph: replace an existing file" },
 	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },

@@ -31,7 +31,7 @@ static int opt_older(const struct opt *o, const char *text, void *dest, struct e
 static const struct opt options[] = {
 	TABLE_OPTIONS(TABLE_AT),
 	{ "type", 0, "TYPE", opt_text, TABLE_AT(type), NULL, "TRACE_TARGET", "the stacks that allocate objects of this type" },
-	SHOWN_OPTION(AT(shown)),
+	SHOWN_OPTION(AT(shown), "-p: what is recorded; "),
 	{ "at", 0, "SECONDS", opt_at, AT(from), NULL, NULL, "the heap this long after the recording began" },
 	{ "between", 0, "T1,T2", opt_between, AT(from), NULL, NULL, "only what was allocated between these seconds" },
 	{ "older-than", 0, "AGE", opt_older, AT(older), NULL, NULL,
@@ -85,6 +85,20 @@ static bool asks_names(const struct name_options *n)
 	return n->symbolize || n->sysroot || n->any_build || n->debuginfod || n->raw_names;
 }
 
+/* What is recorded of a running process, where these are not its allocations. */
+static int check_shown(const struct report_request *r, struct err *err)
+{
+	if (r->input || r->shown <= SUBJECT_ALLOCATIONS + 1)
+		return 0;
+	if (r->heap || r->live || r->no_frees || *r->own.text)
+		return err_set(err, EINVAL,
+			       "--subject rss and maps are not about allocations: leave out --heap, --live, --profile, --alloc, "
+			       "--realloc and --free");
+	if (r->shown == SUBJECT_MAPPINGS + 1 && (r->interval || r->max_overhead > 0))
+		return err_set(err, EINVAL, "--subject maps has every mapping: leave out --sample and --max-overhead");
+	return 0;
+}
+
 static int take_words(void *opts, int n, char **words, char **command, struct err *err)
 {
 	struct report_request *r = opts;
@@ -92,8 +106,6 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 	r->input = n ? words[0] : NULL;
 	if (!r->input && !r->report.pid)
 		return err_set(err, EINVAL, "nothing to report on: give a .alys trace or -p PID");
-	if (!r->input && r->shown)
-		return err_set(err, EINVAL, "--subject is for a trace: make one with `alys-bpf record --rss --beside`");
 	if (r->input && (r->every || r->duration))
 		return err_set(err, EINVAL,
 			       "--every and --duration are for -p PID without a trace; for a part of a trace see --between");
@@ -104,7 +116,7 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 			err, EINVAL,
 			"--sample, --max-overhead, --profile, --alloc, --realloc and --free are for -p PID without a trace, "
 			"which has what was recorded");
-	if (r->max_overhead > 0 && !r->interval)
+	if (r->max_overhead > 0 && !r->interval && r->shown != SUBJECT_PAGES + 1)
 		return err_set(err, EINVAL,
 			       "--max-overhead is for samples: give --sample bytes:512k with it, or see every call without it");
 	if (r->older.number && (r->report.show != SHOW_LEAKED || r->collections || r->heap))
@@ -124,7 +136,7 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 	if (r->heap && (r->input || r->every))
 		return err_set(err, EINVAL,
 			       "--heap is for a running process, once: give -p PID without a trace and without --every");
-	return depth_of_environment(r, err);
+	return check_shown(r, err) ?: depth_of_environment(r, err);
 }
 
 static const struct report_request defaults = { .report = TABLE_DEFAULTS, .max_overhead = OVERHEAD_UNSET };

@@ -69,10 +69,10 @@ int check_subjects(const struct record_options *r, struct err *err);
 /* A subject's number and 1, into a uint32_t. */
 int opt_shown(const struct opt *o, const char *text, void *dest, struct err *err);
 
-#define SHOWN_OPTION(at)                                                                             \
-	{                                                                                            \
-		"subject", 0, "allocations|rss|maps", opt_shown, at, NULL, NULL,                     \
-			"of a trace with several: what it is about (default: allocations, else rss)" \
+#define SHOWN_OPTION(at, live)                                                                            \
+	{                                                                                                 \
+		"subject", 0, "allocations|rss|maps", opt_shown, at, NULL, NULL,                          \
+			live "of a trace with several: what it is about (default: allocations, else rss)" \
 	}
 
 /* AT(own): offset of a struct own_functions. */

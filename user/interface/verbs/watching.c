@@ -105,6 +105,8 @@ static void tick(void *ctx, uint64_t now)
 		return;
 	metadata_liveness(l);
 	metadata_windows(l);
+	live_settle(l, now);
+	metadata_memory(l);
 	if (finish_symbols(&l->h, &err) || print_report(w, l, now, &err))
 		log_warn("%s", err.text);
 	/* If a report took longer than the interval, skip the missed ones. */
@@ -149,7 +151,8 @@ static int run(struct watching *w, struct err *err)
 	r.pids_cnt = 1;
 	r.duration = w->o->gc_wait ? 0 : w->o->duration;
 	r.no_free_stacks = true;
-	r.interval = w->o->interval;
+	r.subjects = w->o->shown ? (1u << (w->o->shown - 1)) & ~(1u << SUBJECT_ALLOCATIONS) : 0;
+	r.interval = w->o->interval ?: record_has(&r, SUBJECT_PAGES) ? PAGE_INTERVAL : 0;
 	r.max_overhead = w->o->max_overhead;
 	r.no_frees = w->o->no_frees;
 	r.own = w->o->own;
