@@ -16,9 +16,9 @@
  *   error BYTES
  *   end
  *
- * "subject": see enum subject; omitted if these are allocations. "off": tracing is switched off in the daemon. "error": standard error of the live bytes of the process or stack in the
- * line before; omitted if 0. If there are too many stacks, the smallest ones of each process are merged into one with the
- * frame "[other]".
+ * "subject": see enum subject; omitted if these are allocations. "off": tracing is switched off in the daemon. "error":
+ * standard error of the live bytes of the process or stack in the line before; omitted if 0. If there are too many stacks,
+ * the smallest ones of each process are merged into one with the frame "[other]".
  */
 #include <errno.h>
 #include <inttypes.h>
