@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages of a heap that shrinks, by a page table of our own: which are taken, and how many are asked for. */
+/* Pages that leave, by a page table of our own: which are taken, and how many are asked for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,6 +90,22 @@ static void test_heap_that_shrinks_often(void **state)
 	resident_free(&r);
 }
 
+/* Many more pages than are recorded: those of others, and what lies elsewhere, stay. */
+static void test_large_range(void **state)
+{
+	struct seen s = { 0 };
+	struct resident r = { .ctx = &s, .event = take };
+	const struct resident_range g = { .proc = PROC, .start = HEAP + 10 * PAGE, .end = ABOVE };
+	(void)state;
+	come(&r, PROC, HEAP, 100);
+	come(&r, OTHER, HEAP, 100);
+	come(&r, PROC, ABOVE, 50);
+	assert_int_equal(resident_gone(&r, &g), 0);
+	assert_int_equal(s.gone, 90);
+	assert_int_equal(r.pages_cnt, 10 + 100 + 50);
+	resident_free(&r);
+}
+
 /* A huge page across the new end: what lies below stays. */
 static void test_part_of_a_page(void **state)
 {
@@ -111,6 +127,7 @@ int main(void)
 		cmocka_unit_test(test_all_that_has_gone),
 		cmocka_unit_test(test_heap_that_shrinks_often),
 		cmocka_unit_test(test_part_of_a_page),
+		cmocka_unit_test(test_large_range),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

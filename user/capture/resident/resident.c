@@ -91,15 +91,16 @@ static uint64_t *find(const struct resident *r, struct proc_id proc, uint64_t ad
 	return map_get(&r->places, key_of(proc, addr));
 }
 
-static int take_all(struct resident *r, struct proc_id proc, struct hits *out)
+static int take_between(const struct resident *r, struct proc_id proc, uint64_t from, uint64_t end, struct hits *out)
 {
 	for (size_t i = 0; i < r->pages_cnt; i++) {
-		if (r->pages[i].proc.n != proc.n)
+		const struct resident_page *p = &r->pages[i];
+		if (p->proc.n != proc.n || p->addr < from || p->addr >= end)
 			continue;
 		uint64_t *at = VEC_PUSH(out, at);
 		if (!at)
 			return -ENOMEM;
-		*at = r->pages[i].addr;
+		*at = p->addr;
 	}
 	return 0;
 }
@@ -110,7 +111,7 @@ static int take_near(struct resident *r, const struct resident_range *g, struct 
 	uint64_t before = r->largest > PAGE_SZ ? r->largest - PAGE_SZ : 0;
 	uint64_t from = g->start > before ? g->start - before : 0;
 	if ((g->end - from) >> PAGE_SHIFT > r->pages_cnt)
-		return take_all(r, g->proc, out);
+		return take_between(r, g->proc, from, g->end, out);
 	for (uint64_t addr = from; addr < g->end; addr += PAGE_SZ) {
 		uint64_t *at = find(r, g->proc, addr) ? VEC_PUSH(out, at) : NULL;
 		if (at)
@@ -228,7 +229,7 @@ int resident_sweep(struct resident *r, struct proc_id proc, uint64_t now_ns, res
 	const size_t had = r->pages_cnt;
 	const struct resident_range why = { .proc = proc, .time_ns = now_ns };
 	struct hits all = { 0 };
-	int rc = take_all(r, proc, &all);
+	int rc = take_between(r, proc, 0, UINT64_MAX, &all);
 	for (size_t i = 0; i < all.at_cnt && !rc; i += ASKED_MAX)
 		drop_gone(r, &why, all.at + i, all.at_cnt - i < ASKED_MAX ? all.at_cnt - i : ASKED_MAX, are_there, ctx);
 	r->swept += had - r->pages_cnt;
