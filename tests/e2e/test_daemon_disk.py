@@ -236,6 +236,27 @@ def test_traces_carry_over_what_lives(started, daemon, tmp_path):
     assert program.finish() == 0
 
 
+# A process of an Erlang VM that has a name from its start, and fills its heap again and again.
+NAMED = 'F = fun F() -> lists:seq(1, 5000), timer:sleep(5), F() end, register(busy_one, spawn(F)), io:put_chars("ready\\n").'
+
+
+def test_traces_carry_over_names(started, daemon, group, tmp_path):
+    """What an Erlang process is called is told once, and is in each later file, also after many processes have ended."""
+    started_in(group, started, shutil.which("erl"), "-noshell", "-eval", NAMED).wait_ready()
+    started_in(group, started, "/bin/sh", "-c", "while :; do sleep 0.02; done")
+    d = daemon("--cgroup", group, "--allocator", "beam", "--sample", "bytes:1", "--max-overhead", "0", "--profile-dir", tmp_path / "p",
+               "--profile-format", "alys", "--every", "1h")
+    for n in range(1, 4):
+        await_more(d, 300)
+        d.ctl("rotate")
+        d.until(lambda: int(d.status()["profiles"].split()[0]) >= n)
+    d.end()
+    files = sorted((tmp_path / "p").glob("*.alys"), key=lambda p: int(p.stem.rsplit("-", 1)[1]))
+    assert len(files) == 4
+    for path in files[:3]:
+        assert " busy_one " in alys("report", "--by", "erlang-process", "--show", "alloc", path).stdout, path
+
+
 def test_traces_are_rotated(started, daemon, tmp_path):
     program = started.program("c_busy").wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", tmp_path / "p", "--profile-format", "alys",

@@ -161,6 +161,31 @@ static void test_calls(void **state)
 	view_free(&v);
 }
 
+/* Since 1.7: the last name of a process of a VM counts, and another VM may have the same. */
+static void test_erlang_processes(void **state)
+{
+	(void)state;
+	int fd = memory_file(NULL, 0);
+	struct trace_writer *w = trace_writer_new(dup(fd), &sample_clock, NULL);
+	const struct erlang_process rows[] = {
+		{ { 1 }, 0x53, "lists:seq/2" }, { { 1 }, 0x53, "café" }, { { 1 }, 1ull << 40, "x" }, { { 2 }, 0x53, "y" }
+	};
+	assert_int_equal(sample_define(w), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_int_equal(trace_write_erlang_process(w, &rows[i]), 0);
+	assert_int_equal(trace_write_erlang_process(w, &(struct erlang_process){ { 0 }, 1, "z" }), -EINVAL);
+	assert_int_equal(trace_writer_close(w, NULL), 0);
+	struct view v = view_of(fd);
+	assert_int_equal(v.catalog_rc, 0);
+	for (size_t i = 1; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct erlang_process *found = catalog_erlang_process(v.c, rows[i].proc, rows[i].process);
+		assert_non_null(found);
+		assert_string_equal(found->name, rows[i].name);
+	}
+	assert_null(catalog_erlang_process(v.c, (struct proc_id){ 2 }, 1ull << 40));
+	view_free(&v);
+}
+
 /* Equal values are written once; the last value counts, and values of one process do not apply to another. */
 static void test_older_objects(void **state)
 {
@@ -404,6 +429,7 @@ static void test_segments_stand_alone(void **state)
 	struct trace_writer *w = trace_writer_new(dup(fd), &sample_clock, NULL);
 	trace_writer_set_segment(w, 20000);
 	assert_int_equal(sample_define(w), 0);
+	assert_int_equal(trace_write_erlang_process(w, &(struct erlang_process){ { 1 }, 0x53, "init" }), 0);
 	struct event e = sample_event(0);
 	for (unsigned int i = 0; i < 200000; i++) {
 		e.time_ns += 1000 + (unsigned int)random() % 1000;
@@ -427,6 +453,7 @@ static void test_segments_stand_alone(void **state)
 	assert_string_equal(catalog_module(v.c, (struct module_id){ 2 })->path, "/lib/libc.so.6");
 	assert_non_null(catalog_mapping(v.c, (struct map_id){ 1 }));
 	assert_string_equal(catalog_meta(v.c, "kernel"), "6.1.0");
+	assert_non_null(catalog_erlang_process(v.c, (struct proc_id){ 1 }, 0x53));
 	view_free(&v);
 	free(b.at);
 }
@@ -499,6 +526,7 @@ int main(void)
 		cmocka_unit_test(test_definitions),
 		cmocka_unit_test(test_recorded_facts),
 		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_erlang_processes),
 		cmocka_unit_test(test_older_objects),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_long_texts_and_stacks),

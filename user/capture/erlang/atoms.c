@@ -15,10 +15,21 @@
 #define NAME_MAX_SZ 1024 /* 255 characters of UTF-8 */
 #define INDEX_MAX (1u << 26)
 
-static bool read_at(uint32_t tgid, uint64_t at, void *out, size_t n)
+/* A VM that is what it seems has few: words of its table that are no addresses, and an atom of a process that is ending. */
+#define MISSES_MAX 64
+
+static bool miss(struct atoms *a)
+{
+	a->misses++;
+	return false;
+}
+
+static bool read_at(struct atoms *a, uint64_t at, void *out, size_t n)
 {
 	struct rights_range r = { at, n };
-	return rights_memory(tgid, &r, 1, out) == (int64_t)n;
+	if (a->misses >= MISSES_MAX)
+		return false;
+	return rights_memory(a->tgid, &r, 1, out) == (int64_t)n || miss(a);
 }
 
 /* The first atoms: their bytes, and what they are called. */
@@ -27,13 +38,13 @@ struct first_atoms {
 	const struct beam_atoms *known;
 };
 
-static bool read_atoms(uint32_t tgid, uint64_t pages, struct first_atoms *f)
+static bool read_atoms(struct atoms *a, uint64_t pages, struct first_atoms *f)
 {
 	uint64_t page, at[BEAM_ATOMS];
-	if (!pages || !read_at(tgid, pages, &page, sizeof(page)) || !read_at(tgid, page, at, sizeof(at)))
+	if (!pages || !read_at(a, pages, &page, sizeof(page)) || !read_at(a, page, at, sizeof(at)))
 		return false;
 	for (size_t i = 0; i < BEAM_ATOMS; i++) {
-		if (!read_at(tgid, at[i], f->bytes[i], ATOM_SZ))
+		if (!read_at(a, at[i], f->bytes[i], ATOM_SZ))
 			return false;
 	}
 	return true;
@@ -64,13 +75,13 @@ static bool is_len(const struct first_atoms *f, size_t at)
 	return true;
 }
 
-static bool is_name(uint32_t tgid, const struct first_atoms *f, size_t at)
+static bool is_name(struct atoms *a, const struct first_atoms *f, size_t at)
 {
 	char name[BEAM_ATOM_NAME];
 	for (size_t i = 0; i < BEAM_ATOMS; i++) {
 		size_t n = strlen(f->known->names[i]);
 		bool same = !n ||
-			    (read_at(tgid, field(f, i, at, sizeof(uint64_t)), name, n) && !memcmp(name, f->known->names[i], n));
+			    (read_at(a, field(f, i, at, sizeof(uint64_t)), name, n) && !memcmp(name, f->known->names[i], n));
 		if (!same)
 			return false;
 	}
@@ -78,14 +89,14 @@ static bool is_name(uint32_t tgid, const struct first_atoms *f, size_t at)
 }
 
 /* All three, or false. The count of characters beside the length is the same in these names; the length comes first. */
-static bool find_fields(uint32_t tgid, const struct first_atoms *f, struct atoms *out)
+static bool find_fields(struct atoms *out, const struct first_atoms *f)
 {
 	size_t index = 0, len = 0, name = 0;
 	while (index < ATOM_SZ && !is_index(f, index))
 		index += sizeof(uint32_t);
 	while (len < ATOM_SZ && !is_len(f, len))
 		len += sizeof(uint16_t);
-	while (name < ATOM_SZ && !is_name(tgid, f, name))
+	while (name < ATOM_SZ && !is_name(out, f, name))
 		name += sizeof(uint64_t);
 	out->index_at = (uint16_t)index;
 	out->len_at = (uint16_t)len;
@@ -98,15 +109,15 @@ void atoms_find(uint32_t tgid, uint64_t bias, const struct beam_atoms *known, st
 	uint64_t words[TABLE_WORDS];
 	struct first_atoms f = { .known = known };
 	*out = (struct atoms){ .tgid = tgid };
-	if (!read_at(tgid, bias + known->table, words, sizeof(words)))
+	if (!read_at(out, bias + known->table, words, sizeof(words)))
 		return;
 	for (size_t i = 0; i < TABLE_WORDS && !out->pages; i++) {
-		if (read_atoms(tgid, words[i], &f) && find_fields(tgid, &f, out))
+		if (read_atoms(out, words[i], &f) && find_fields(out, &f))
 			out->pages = words[i];
 	}
 }
 
-bool atoms_text(const struct atoms *a, uint64_t term, struct buf *out)
+bool atoms_text(struct atoms *a, uint64_t term, struct buf *out)
 {
 	uint64_t i = term >> TAG_BITS, page, at, name = 0;
 	uint8_t atom[ATOM_SZ];
@@ -114,14 +125,15 @@ bool atoms_text(const struct atoms *a, uint64_t term, struct buf *out)
 	uint32_t index;
 	uint16_t len;
 	if (!a->pages || (term & ((1u << TAG_BITS) - 1)) != TAG || i >= INDEX_MAX ||
-	    !read_at(a->tgid, a->pages + sizeof(page) * (i >> PAGE_BITS), &page, sizeof(page)) ||
-	    !read_at(a->tgid, page + sizeof(at) * (i & (PAGE_SLOTS - 1)), &at, sizeof(at)) ||
-	    !read_at(a->tgid, at, atom, sizeof(atom)))
+	    !read_at(a, a->pages + sizeof(page) * (i >> PAGE_BITS), &page, sizeof(page)) ||
+	    !read_at(a, page + sizeof(at) * (i & (PAGE_SLOTS - 1)), &at, sizeof(at)) || !read_at(a, at, atom, sizeof(atom)))
 		return false;
 	memcpy(&index, atom + a->index_at, sizeof(index));
 	memcpy(&len, atom + a->len_at, sizeof(len));
 	memcpy(&name, atom + a->name_at, sizeof(name));
-	if (index != i || !len || len > sizeof(text) || !read_at(a->tgid, name, text, len))
+	if (index != i || len > sizeof(text))
+		return miss(a);
+	if (!len || !read_at(a, name, text, len))
 		return false;
 	buf_add(out, text, len);
 	return true;

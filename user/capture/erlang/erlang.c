@@ -11,7 +11,7 @@
 #include "catalog/consumer.h"
 #include "target/target.h"
 
-#define TRIED_MAX 65536 /* of a recording: a VM may begin any number of processes, and change their names as often */
+#define ROOM (4u << 20) /* of a VM, which may begin any number of processes */
 #define ARITY_MAX 255
 
 static struct atoms atoms_of(const struct erlang_names *w, const struct proc *p)
@@ -27,22 +27,21 @@ static struct atoms atoms_of(const struct erlang_names *w, const struct proc *p)
 }
 
 /* NULL: no memory, or no such process. */
-static const struct atoms *vm_of(struct erlang_names *w, struct proc_id proc)
+static struct erlang_vm *vm_of(struct erlang_names *w, struct proc_id proc)
 {
 	for (size_t i = w->vms_cnt; i--;) {
 		if (w->vms[i].proc.n == proc.n)
-			return &w->vms[i].atoms;
+			return &w->vms[i];
 	}
 	const struct proc *p = catalog_proc(w->h->catalog, proc);
-	if (!p || !VEC_PUSH(w, vms))
-		return NULL;
-	w->vms[w->vms_cnt - 1].proc = proc;
-	w->vms[w->vms_cnt - 1].atoms = atoms_of(w, p);
-	return &w->vms[w->vms_cnt - 1].atoms;
+	struct erlang_vm *vm = p ? VEC_PUSH(w, vms) : NULL;
+	if (vm)
+		*vm = (struct erlang_vm){ .proc = proc, .atoms = atoms_of(w, p) };
+	return vm;
 }
 
 /* The arity is a plain number in struct Process (erl_process.h: initial.arity), written as Erlang or Elixir does. */
-static bool initial_text(const struct atoms *a, const struct intake_name *n, struct buf *out)
+static bool initial_text(struct atoms *a, const struct intake_name *n, struct buf *out)
 {
 	static const char elixir[] = "Elixir.";
 	const size_t prefix = sizeof(elixir) - 1;
@@ -63,16 +62,27 @@ static bool initial_text(const struct atoms *a, const struct intake_name *n, str
 int erlang_name(struct erlang_names *w, struct proc_id proc, const struct intake_name *n)
 {
 	struct buf name = { 0 };
-	const struct atoms *a = w->tried++ < TRIED_MAX ? vm_of(w, proc) : NULL;
+	struct erlang_vm *vm = vm_of(w, proc);
 	int rc = 0;
-	if (a && (atoms_text(a, n->registered, &name) || initial_text(a, n, &name))) {
+	if (vm && vm->used < ROOM && (atoms_text(&vm->atoms, n->registered, &name) || initial_text(&vm->atoms, n, &name))) {
 		struct erlang_process row = { proc, n->process, buf_str(&name) };
 		rc = catalog_put_erlang_process(w->h->catalog, &row);
 		if (!rc)
 			consumer_define(w->h->out, &(struct definition){ DEFINITION_ERLANG_PROCESS, .erlang = &row });
+		vm->used += name.len + sizeof(row);
 	}
 	buf_free(&name);
 	return rc;
+}
+
+void erlang_forget(struct erlang_names *w, uint32_t tgid)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < w->vms_cnt; i++) {
+		if (w->vms[i].atoms.tgid != tgid)
+			w->vms[kept++] = w->vms[i];
+	}
+	w->vms_cnt = kept;
 }
 
 void erlang_free(struct erlang_names *w)

@@ -13,19 +13,23 @@
 #include "erlang/atoms.h"
 #include "recording/handles.h"
 
+struct erlang_vm {
+	struct proc_id proc;
+	struct atoms atoms; /* looked for once */
+	size_t used;        /* memory that its names take */
+};
+
 struct erlang_names {
 	const struct handles *h;
 	const struct attach *attach;
-	struct {
-		struct proc_id proc;
-		struct atoms atoms;
-	} * vms; /* each is looked at once */
+	struct erlang_vm *vms;
 	size_t vms_cnt, vms_cap;
-	size_t tried; /* names */
 };
 
-/* -ENOMEM; 0 also if the process is none, its name cannot be read, or there are very many. */
+/* -ENOMEM; 0 also if the process is none, its name cannot be read, or its VM has very many. */
 int erlang_name(struct erlang_names *w, struct proc_id proc, const struct intake_name *n);
+/* The process has ended. Its names stay in the catalog. */
+void erlang_forget(struct erlang_names *w, uint32_t tgid);
 void erlang_free(struct erlang_names *w);
 
 #endif

@@ -91,7 +91,8 @@ static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_has
 static void on_name(void *ctx, const struct intake_name *n)
 {
 	struct live *l = ctx;
-	l->abandoned |= erlang_name(&l->erlang, proc_at(l, &n->who), n) != 0;
+	if (!l->stacks.refusing)
+		l->abandoned |= erlang_name(&l->erlang, proc_at(l, &n->who), n) != 0;
 }
 
 static void on_range(void *ctx, const struct intake_range *r)
@@ -263,6 +264,7 @@ void live_ends(struct live *l, const struct intake_who *who, uint64_t status)
 	target_gone(l->h.targets, who->tgid);
 	tables_drop_mappings(probe_tables(l->h.probe), who->tgid);
 	attach_forget(l->attach, who->tgid);
+	erlang_forget(&l->erlang, who->tgid);
 }
 
 static void on_miss(struct live *l, const struct intake_who *who)

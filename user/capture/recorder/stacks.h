@@ -18,7 +18,7 @@ struct stacks {
 	const struct handles *h;
 	struct map known; /* hash -> epoch of the process << 32 | id, latest */
 	uint32_t count;   /* also the last id */
-	bool refusing;    /* takes no new stacks: memory limit */
+	bool refusing;    /* takes no new stacks, and no names: memory limit */
 	uint64_t refused;
 	bool forgets;                 /* old stacks are discarded now and then */
 	struct map recalled;          /* then: ids of those sent since the last time */

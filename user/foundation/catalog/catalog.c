@@ -58,7 +58,8 @@ void catalog_free(struct catalog *c)
 
 uint64_t catalog_memory(const struct catalog *c)
 {
-	return c->store.bytes + table_memory(&c->stacks) + table_memory(&c->mappings) + table_memory(&c->procs);
+	return c->store.bytes + table_memory(&c->stacks) + table_memory(&c->mappings) + table_memory(&c->procs) +
+	       table_memory(&c->erlang);
 }
 
 const char *catalog_text(struct catalog *c, const char *text)

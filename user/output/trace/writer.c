@@ -314,13 +314,30 @@ static int use_stack(struct trace_writer *w, struct stack_id id)
 	return rc ? rc : put;
 }
 
+static int put_erlang_process(struct trace_writer *w, const struct erlang_process *erlang)
+{
+	int rc = use_proc(w, erlang->proc);
+	if (rc)
+		return rc;
+	def_erlang_process(&w->body, erlang);
+	return put_record(w, DEF_ERLANG_PROCESS);
+}
+
+static int repeat_erlang_processes(struct trace_writer *w)
+{
+	const struct erlang_process *erlang;
+	int rc = 0;
+	for (size_t i = 0; !rc && (erlang = catalog_next_erlang_process(w->known, &i));)
+		rc = put_erlang_process(w, erlang);
+	return rc;
+}
+
 static int repeat_meta(struct trace_writer *w)
 {
 	const char *key, *value;
 	const struct count *n;
 	const struct older *o;
 	const struct called *called;
-	const struct erlang_process *erlang;
 	int rc = 0;
 	for (size_t i = 0; !rc && catalog_next_meta(w->account, &i, &key, &value);) {
 		def_meta(&w->body, key, value);
@@ -339,12 +356,7 @@ static int repeat_meta(struct trace_writer *w)
 		def_called(&w->body, called);
 		rc = rc ?: put_record(w, DEF_CALLED);
 	}
-	for (size_t i = 0; !rc && (erlang = catalog_next_erlang_process(w->account, &i));) {
-		rc = use_proc(w, erlang->proc);
-		def_erlang_process(&w->body, erlang);
-		rc = rc ?: put_record(w, DEF_ERLANG_PROCESS);
-	}
-	return rc;
+	return rc ?: repeat_erlang_processes(w);
 }
 
 static int repeat_all(struct trace_writer *w)
@@ -437,12 +449,8 @@ int trace_write_older(struct trace_writer *w, const struct older *o)
 
 int trace_write_erlang_process(struct trace_writer *w, const struct erlang_process *erlang)
 {
-	int rc = catalog_put_erlang_process(w->account, erlang);
-	rc = rc ?: use_proc(w, erlang->proc);
-	if (rc)
-		return rc;
-	def_erlang_process(&w->body, erlang);
-	return put_record(w, DEF_ERLANG_PROCESS);
+	int rc = !w->own ? 0 : catalog_put_erlang_process(w->own, erlang);
+	return rc ?: put_erlang_process(w, erlang);
 }
 
 int trace_write_called(struct trace_writer *w, const struct called *n)

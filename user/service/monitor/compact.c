@@ -32,6 +32,7 @@ static void copy_living(const struct compact *c, struct subset *s)
 	const struct proc *p;
 	const struct mapping *m;
 	const struct stack *k;
+	const struct erlang_process *named;
 	subset_meta(s);
 	subset_counts(s);
 	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
@@ -45,6 +46,10 @@ static void copy_living(const struct compact *c, struct subset *s)
 	for (size_t i = 0; (k = catalog_next_stack(l->h.catalog, &i));) {
 		if (compact_keeps(c, k))
 			subset_stack(s, k);
+	}
+	for (size_t i = 0; (named = catalog_next_erlang_process(l->h.catalog, &i));) {
+		if (is_current(l, named->proc))
+			s->failed |= catalog_put_erlang_process(s->to, named) != 0;
 	}
 }
 

@@ -135,6 +135,14 @@ static void carry_over(const struct traces *t)
 		heap_visit_live(t->heaps->at[i]->heap, carry, &c);
 }
 
+/* The kernel has sent them once, maybe before this file. */
+static void carry_names(const struct traces *t)
+{
+	const struct erlang_process *named;
+	for (size_t i = 0; (named = catalog_next_erlang_process(t->live->h.catalog, &i));)
+		trace_write_erlang_process(t->writer, named);
+}
+
 static void begin_file(struct traces *t, struct trace_writer *w, const struct trace_end *end, struct catalog *account)
 {
 	struct live *l = t->live;
@@ -148,6 +156,7 @@ static void begin_file(struct traces *t, struct trace_writer *w, const struct tr
 	t->end = *end;
 	metadata_begin(l);
 	metadata_sampling(l);
+	carry_names(t);
 	carry_over(t);
 	t->carried = trace_bytes(w);
 }
