@@ -191,6 +191,9 @@ static void families_are_named(void **state)
 	assert_int_equal(study_families("all", &both, &err), 0);
 	assert_int_equal(study_families("usdt", &one, &err), 0);
 	assert_true(one && both && !(both & one));
+	assert_int_equal(study_families("erts", &one, &err), 0);
+	assert_true(one && !(both & one));
+	assert_int_equal(study_families("usdt", &one, &err), 0);
 	assert_int_equal(study_families("usdt,all", &both, &err), 0);
 	assert_int_equal(both & one, one);
 	assert_int_equal(study_families("libc,nobody", &both, &err), -EINVAL);

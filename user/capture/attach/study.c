@@ -15,9 +15,6 @@
 /* The most that a refill provides: with a smaller interval, refills are too coarse. */
 #define REFILL_FROM ALYS_REFILL_SPAN
 
-/* "all": every family that has functions. */
-#define ALL_FUNCTIONS ((1u << ALLOC_FAMILIES) - 1 - (1u << ALLOC_USDT))
-
 struct study {
 	const struct handles *h;
 	uint32_t families;
@@ -79,7 +76,7 @@ int study_families(const char *names, uint32_t *out, struct err *err)
 		int family = alloc_family_by_name(name);
 		if (family < 0 && strcmp(name, "all"))
 			return err_set(err, EINVAL, "--allocator: unknown family \"%s\": choose from " ALLOC_FAMILY_WORDS, name);
-		*out |= family < 0 ? ALL_FUNCTIONS : 1u << family;
+		*out |= family < 0 ? ALLOC_UNASKED : 1u << family;
 		at += n + (at[n] == ',');
 	}
 	return 0;

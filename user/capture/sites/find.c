@@ -32,10 +32,9 @@ static bool defines(void *ctx, const char *symbol)
 	return funcs_named(ctx, symbol) != NULL;
 }
 
-/* Frees of the Erlang VM's own allocators are too many to be probed unasked: their probes stay in between windows. */
 static bool is_wanted(const struct plan *p, enum alloc_family family)
 {
-	uint32_t families = p->options->families ?: ~(1u << ALLOC_ERTS);
+	uint32_t families = p->options->families ?: ALLOC_UNASKED;
 	return families & (1u << family);
 }
 

@@ -36,7 +36,13 @@ enum alloc_family { ALLOC_FAMILY_LIST(ALLOC_FAMILY_ENUM_) ALLOC_FAMILIES };
 /* "libc,libgc,...": a string literal. */
 #define ALLOC_FAMILY_NAME_(id, before, name) before name
 #define ALLOC_FAMILY_NAMES ALLOC_FAMILY_LIST(ALLOC_FAMILY_NAME_)
-#define ALLOC_FAMILY_WORDS ALLOC_FAMILY_NAMES ",all" /* all: but for usdt */
+#define ALLOC_FAMILY_WORDS ALLOC_FAMILY_NAMES ",all" /* all: those of ALLOC_UNASKED */
+
+/*
+ * Recorded where none is named. Not the probes that programs define: they stand in for allocators. Nor the Erlang VM's own
+ * allocators: their frees are too many, and the probes of these stay in between windows.
+ */
+#define ALLOC_UNASKED ((1u << ALLOC_FAMILIES) - 1 - (1u << ALLOC_USDT) - (1u << ALLOC_ERTS))
 
 /* Where allocations of a file are sampled. */
 enum sample_at {
