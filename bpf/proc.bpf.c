@@ -56,9 +56,6 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 	if (!is_reported())
 		return 0;
 	__u32 tgid = current_tgid();
-	__u8 *mark = bpf_map_lookup_elem(&targets, &tgid);
-	if (mark)
-		*mark &= ~ALYS_NOTED;
 	map_list_drop(tgid);
 	bpf_map_delete_elem(&gc_states, &tgid);
 	__sync_fetch_and_add(&gc_epoch, 1);

@@ -190,6 +190,19 @@ def test_one_process_with_and_without(tmp_path):
         assert None in found and book.lost == 2, "the shell's own allocations, and negative sizes"
 
 
+def test_a_program_that_executes_itself(tmp_path):
+    """Its probes outlast the exec, and malloc's calls are passed over again: no block counts twice."""
+    trace, program = tmp_path / "t.alys", PROGS / PROGRAM
+    done = subprocess.run([ALYS, "-q", "-a", "usdt,all", "--follow", "-o", trace, "--", program, program], text=True, capture_output=True,
+                          timeout=TIMEOUT, env={**os.environ, "ALYS_NO_WAIT": "1"})
+    assert done.returncode == 0, done.stderr
+    truths = [json.loads(line) for line in done.stdout.splitlines()]
+    found = tally(events_of(trace, tmp_path))[truths[0]["pid"]]
+    assert len(truths) == 2
+    if was_held(assert_law(trace, lost=None)):
+        assert sum(site["allocs"] for site in found.values()) == sum(site["allocs"] for truth in truths for site in truth["sites"].values())
+
+
 def test_listed(started):
     program = started.program(PROGRAM).wait_ready()
     said = alys("doctor", "--probes", program.pid).stdout

@@ -500,10 +500,25 @@ static struct file_sites *file_of(struct attach *a, const struct module *m, int 
 	return f;
 }
 
+void attach_exec(struct attach *a, uint32_t tgid)
+{
+	if (record_takes_notes(a->h->o))
+		probe_take_from_notes(a->h->probe, tgid);
+}
+
+/* Links of a process outlast its program. */
+static void leave_again(struct attach *a, const struct proc *p, const struct file_sites *f)
+{
+	struct err err;
+	if (f && f->served && noted_serves(&f->list) && probe_leave_to_notes(a->h->probe, p->tgid, &err))
+		log_info("process %" PRIu32 ": blocks may count twice: %s", p->tgid, err.text);
+}
+
 void attach_module(struct attach *a, const struct proc *p, const struct module *m, int fd)
 {
 	struct file_sites *f = sitecache_find(&a->sites, m->id);
 	if (!sitecache_do(&a->sites, link_tgid(a, f, p->tgid), m->id)) {
+		leave_again(a, p, f);
 		wait_for_shared(a, p, f);
 		return;
 	}

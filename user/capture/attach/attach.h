@@ -63,6 +63,8 @@ void attach_split(struct attach *a);
 
 /* Errors are logged, and the first is kept. */
 void attach_module(struct attach *a, const struct proc *p, const struct module *m, int fd);
+/* The process executes another program now. Its mappings come next. */
+void attach_exec(struct attach *a, uint32_t tgid);
 /* The findings that `wanted` asked for; takes what is in f. */
 void attach_found(struct attach *a, struct findings *f);
 /* A forked child has its parent's mappings. */

@@ -306,6 +306,14 @@ static int mark_target(struct probe *p, uint32_t tgid, uint8_t mark, struct err 
 	return 0;
 }
 
+/* Keeps the other marks of the process. */
+static int add_mark(struct probe *p, uint32_t tgid, uint8_t mark, struct err *err)
+{
+	uint8_t marked = 0;
+	bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.targets), &tgid, &marked);
+	return mark_target(p, tgid, marked | mark, err);
+}
+
 int probe_add_target(struct probe *p, uint32_t tgid, struct err *err)
 {
 	return mark_target(p, tgid, ALYS_TRACED, err);
@@ -313,14 +321,12 @@ int probe_add_target(struct probe *p, uint32_t tgid, struct err *err)
 
 int probe_add_own(struct probe *p, uint32_t tgid, struct err *err)
 {
-	return mark_target(p, tgid, ALYS_OURS, err);
+	return add_mark(p, tgid, ALYS_OURS, err);
 }
 
 int probe_leave_to_notes(struct probe *p, uint32_t tgid, struct err *err)
 {
-	uint8_t mark = ALYS_TRACED;
-	bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.targets), &tgid, &mark);
-	return mark_target(p, tgid, mark | ALYS_NOTED, err);
+	return add_mark(p, tgid, ALYS_TRACED | ALYS_NOTED, err);
 }
 
 void probe_take_from_notes(struct probe *p, uint32_t tgid)

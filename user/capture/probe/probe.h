@@ -53,9 +53,9 @@ int probe_add_own(struct probe *p, uint32_t tgid, struct err *err);
 /* Ring of struct alys_hold requests from even or odd CPUs. */
 int probe_hold_ring_fd(const struct probe *p, bool odd);
 void probe_allow_holds(struct probe *p);
-/* From now on, until it executes another program, its allocator's calls are passed over: its own probes report its blocks. */
+/* From now on its allocator's calls are passed over: its own probes report its blocks. */
 int probe_leave_to_notes(struct probe *p, uint32_t tgid, struct err *err);
-/* They are not passed over after all. */
+/* They are not passed over after all, or it has executed another program. */
 void probe_take_from_notes(struct probe *p, uint32_t tgid);
 void probe_remove_target(struct probe *p, uint32_t tgid);
 /* Never traces this process or its future children. */

@@ -210,6 +210,7 @@ static void on_exec(struct live *l, const struct intake_who *who, uint64_t progr
 	gcwatch_gone(&l->gc, old, who->tgid);
 	write_mark(l, (struct event){ .kind = EVENT_EXEC, .proc = old, .tid = who->tid, .time_ns = who->time_ns });
 	live_memory_ends(l, old);
+	attach_exec(l->attach, who->tgid);
 	struct proc_id id = target_exec(l->h.targets, who->tgid, who->time_ns);
 	if (!id.n) {
 		l->abandoned = true;
