@@ -109,7 +109,7 @@ __noinline int walk_same(__u32 slot)
 /* Index of a word in the first window; more than it has if the word lies elsewhere. */
 static __always_inline __u64 word_index(const struct walk_state *s, __u64 at)
 {
-	return (at - STACK_FROM(s->entry_cfa)) / 8;
+	return (at - STACK_FROM(s)) / 8;
 }
 
 static __always_inline void word_add(struct walk_slot *w, __u32 n, __u64 i, __u64 value)
@@ -221,7 +221,7 @@ static __always_inline int recall_begin(struct walk_slot *w, __u64 owner)
 	struct walk_frame *f = frame_of(w, s->old);
 	s->alike = m->sure && f->ip == s->ip && f->sp == s->sp && f->bp == s->bp && frame_of(w, s->old + 1)->sp == s->entry_cfa &&
 		   link_is(s, frame_of(w, s->old + 1));
-	window_reach(w, STACK_FROM(s->entry_cfa), frame_of(w, s->old + s->old_n - 1)->sp);
+	window_reach(w, STACK_FROM(s), frame_of(w, s->old + s->old_n - 1)->sp);
 	return 0;
 }
 

@@ -7,8 +7,13 @@
 #ifndef ALYS_FRAME_BPF_H
 #define ALYS_FRAME_BPF_H
 
-/* The lowest word that a walk reads, if the probed function's frame ends at cfa. */
-#define STACK_FROM(cfa) (cfa)
+/*
+ * Has the probed function made its own frame record already? Then x29 points to it, below the CFA and not below sp; its
+ * caller's would point above (AAPCS64, 6.4.6). No probe is placed where x29 is something else (sites/entry.c).
+ */
+#define HAS_RECORD(s) ((s)->bp - (s)->sp < (s)->entry_cfa - (s)->sp)
+/* The lowest word that a walk reads, before its first step. */
+#define STACK_FROM(s) (HAS_RECORD(s) ? (s)->bp : (s)->entry_cfa)
 /* At a function's entry. */
 #define ENTRY_CFA(sp) (sp)
 /* What a pending return probe calls its frame (struct return_instance, stack). */
@@ -49,12 +54,12 @@ static __always_inline bool link_is(const struct walk_state *s, const struct wal
 	return s->link.now == caller->ip;
 }
 
-/* At a probe no frame has been set up yet: x29 is the caller's. */
+/* x30 still has the return address; x29 is the caller's, or the caller's is in the record. */
 static __always_inline void rule_entry(struct walk_state *s)
 {
 	s->ra_at = 0;
-	s->bp_at = 0;
-	s->at = WALK_FRAME_KEEPS_BP;
+	s->bp_at = HAS_RECORD(s) ? s->bp : 0;
+	s->at = s->bp_at ?: WALK_FRAME_KEEPS_BP;
 }
 
 /*

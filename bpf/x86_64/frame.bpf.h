@@ -6,8 +6,8 @@
 #ifndef ALYS_FRAME_BPF_H
 #define ALYS_FRAME_BPF_H
 
-/* The lowest word that a walk reads, if the probed function's frame ends at cfa. */
-#define STACK_FROM(cfa) ((cfa)-8)
+/* The lowest word that a walk reads, before its first step. */
+#define STACK_FROM(s) ((s)->entry_cfa - 8)
 /* At a function's entry. */
 #define ENTRY_CFA(sp) ((sp) + 8)
 /* What a pending return probe calls its frame (struct return_instance, stack). */

@@ -47,6 +47,36 @@ static bool emulated_word(uint32_t w)
 	       (top & 0x1f) == 0x10 || w == RET;
 }
 
+/* By how much an instruction that moves sp, before a function's first branch, moves it. */
+static int32_t moves_sp(uint32_t w)
+{
+	int32_t pair = ((int32_t)(w << 10) >> 25) * 8, one = (int32_t)(w << 11) >> 23;
+	if ((w & 0xffc003e0) == 0xa98003e0) /* stp xA, xB, [sp, #pair]! */
+		return pair;
+	if ((w & 0xffe00fe0) == 0xf8000fe0) /* str xA, [sp, #one]! */
+		return one;
+	return (w & 0xffc003ff) == 0xd10003ff ? -(int32_t)(w >> 10 & 0xfff) : 0; /* sub sp, sp, # */
+}
+
+/* If x29 is set up before a site, then to where it and x30 were stored. Is it? */
+static bool sets_up(const struct opened *o, const struct site *s)
+{
+	int32_t sp = 0, record = 0;
+	bool set_up = false;
+	for (uint64_t at = s->func; at < s->vaddr; at += 4) {
+		uint32_t w = word_at(o, at);
+		if ((w & 0xff407fff) == 0xa9007bfd) /* stp x29, x30, [sp, #]; perhaps with ! */
+			record = sp + ((int32_t)(w << 10) >> 25) * 8;
+		sp += moves_sp(w);
+		if ((w & 0xffc003ff) == 0x910003fd) { /* add x29, sp, # */
+			assert_true(record && record == sp + (int32_t)(w >> 10 & 0xfff));
+			set_up = true;
+		}
+	}
+	assert_true(!set_up || s->cfa_off == (uint32_t)-sp);
+	return set_up;
+}
+
 static void check_site(const struct opened *o, const struct site *s)
 {
 	uint64_t offset;
@@ -82,18 +112,22 @@ static void check_exit(const struct opened *o, const struct site_exit *x)
 
 static void test_every_library(void **state)
 {
+	size_t set_up = 0;
 	(void)state;
 	for (size_t i = 0; i < LIBRARIES; i++) {
 		struct sites_options opts = { .cheap_exits = true };
 		struct opened o;
 		open_sites(&o, libraries[i], &opts);
 		assert_true(o.list.sites_cnt >= 9);
-		for (size_t k = 0; k < o.list.sites_cnt; k++)
+		for (size_t k = 0; k < o.list.sites_cnt; k++) {
 			check_site(&o, &o.list.sites[k]);
+			set_up += o.list.sites[k].state == SITE_PROBED && sets_up(&o, &o.list.sites[k]);
+		}
 		for (size_t k = 0; k < o.list.exits_cnt; k++)
 			check_exit(&o, &o.list.exits[k]);
 		close_sites(&o);
 	}
+	assert_true(set_up >= 10);
 }
 
 /* Addresses of all `ret`s that objdump sees in a file. */
@@ -166,9 +200,11 @@ static void test_known_places(void **state)
 	open_sites(&o, GLIBC, &opts);
 	assert_string_equal(o.list.provider, "glibc");
 	const struct site *s = site_named(&o.list, "free");
-	assert_true(s && s->emulated);
+	assert_true(s && s->emulated && s->why.choice == ENTRY_PAST_NULL);
+	s = site_named(&o.list, "realloc");
+	assert_true(s && s->emulated && sets_up(&o, s));
 	s = site_named(&o.list, "malloc");
-	assert_true(s && s->exits_cnt && !s->lost);
+	assert_true(s && s->emulated && sets_up(&o, s) && s->exits_cnt && !s->lost);
 	/* It ends in a jump to memset, which has no name; memset itself would be too busy. */
 	s = site_named(&o.list, "calloc");
 	assert_true(s && !s->lost);
@@ -320,7 +356,13 @@ static void test_stack(void **state)
 	(void)state;
 	struct insn in = decoded(0xa9bd7bfd); /* stp x29, x30, [sp, -48]! */
 	assert_true(in.stack == INSN_SP_ADD && in.sp_delta == -48 && !in.stores && in.frame == INSN_BP_KEPT);
-	in = decoded(0xa8c37bfd); /* ldp x29, x30, [sp], 48 */
+	assert_true(in.records && in.record_delta == -48);
+	in = decoded(0xa9027bfd); /* stp x29, x30, [sp, 32] */
+	assert_true(in.stack == INSN_SP_KEPT && in.records && in.record_delta == 32);
+	assert_false(decoded(0xa9bd7bf3).records); /* stp x19, x30, [sp, -48]! */
+	assert_false(decoded(0xa9407bfd).records); /* ldp x29, x30, [sp] */
+	assert_false(decoded(0xa9007a7d).records); /* stp x29, x30, [x19] */
+	in = decoded(0xa8c37bfd);                  /* ldp x29, x30, [sp], 48 */
 	assert_true(in.stack == INSN_SP_ADD && in.sp_delta == 48 && in.frame == INSN_BP_LOST && in.writes & INSN_BIT(30));
 	in = decoded(0xf81f0fe1); /* str x1, [sp, -16]! */
 	assert_true(in.stack == INSN_SP_ADD && in.sp_delta == -16);

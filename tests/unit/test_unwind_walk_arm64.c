@@ -176,6 +176,31 @@ static void test_saved_alone(void **state)
 	assert_int_equal(w->rec.end, ALYS_STOP_COMPLETE);
 }
 
+/* Behind the probed function's own frame record its caller's x29 is in that; also in a walk that remembers the last one. */
+static void test_own_record(void **state)
+{
+	(void)state;
+	prepare(ALYS_ROW_BP | PLAIN(4, 3), 0);
+	words[2] = SP + 128;
+	words[3] = host.link = SIGNED | (CODE + 8);
+	words[16] = SP + 256;
+	words[17] = CODE + 16;
+	for (int i = 0; i < 2; i++) {
+		const struct walk_slot *w = host_walk(CODE + 0x800, SP, SP + 16, SP + 64);
+		assert_int_equal(w->rec.n, 3);
+		assert_int_equal(w->ips[1], CODE + 8);
+		assert_int_equal(w->ips[2], CODE + 16);
+		assert_int_equal(w->rec.end, ALYS_STOP_COMPLETE);
+		assert_int_equal(w->s.recalled, i);
+	}
+	words[2] = SP + 64; /* another caller's */
+	words[9] = CODE + 24;
+	words[8] = SP + 256;
+	assert_int_equal(host_walk(CODE + 0x800, SP, SP + 16, SP + 64)->ips[2], CODE + 24);
+	/* Not set up yet: x29 is the caller's. */
+	assert_int_equal(host_walk(CODE + 0x800, SP, SP + 128, SP + 64)->ips[2], CODE + 16);
+}
+
 /* Frames of no size cannot make the walk endless. */
 static void test_recursion_ends(void **state)
 {
@@ -198,7 +223,7 @@ int main(void)
 		cmocka_unit_test(test_remembered),   cmocka_unit_test(test_other_link),     cmocka_unit_test(test_other_words),
 		cmocka_unit_test(test_return_probe), cmocka_unit_test(test_kept),           cmocka_unit_test(test_signatures),
 		cmocka_unit_test(test_lost_link),    cmocka_unit_test(test_signal_in_leaf), cmocka_unit_test(test_frame_records),
-		cmocka_unit_test(test_saved_alone),  cmocka_unit_test(test_recursion_ends),
+		cmocka_unit_test(test_saved_alone),  cmocka_unit_test(test_own_record),     cmocka_unit_test(test_recursion_ends),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

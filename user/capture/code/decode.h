@@ -66,6 +66,7 @@ enum insn_when { INSN_IF_OTHER, INSN_IF_ZERO, INSN_IF_NONZERO };
 struct insn {
 	uint64_t vaddr, target;
 	int32_t sp_delta, bp_delta; /* sp += d, sp = bp + d; bp = sp + d */
+	int32_t record_delta;       /* with `records`: at sp + d */
 	insn_regs writes;           /* registers overwritten, not counting a callee's */
 	uint8_t len;
 	enum insn_flow flow;
@@ -79,6 +80,7 @@ struct insn {
 	int8_t tests;              /* 64-bit register compared with 0 */
 	bool stores;               /* to memory, other than a push */
 	bool signs;                /* the return address (aarch64) */
+	bool records;              /* stores frame pointer and return address side by side (aarch64) */
 	bool reserves;             /* memory, until an exception or the store that belongs to it (aarch64) */
 	bool padding;              /* no effect: nop, also as padding between blocks */
 };

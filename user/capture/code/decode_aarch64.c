@@ -176,6 +176,13 @@ static void set_stack(uint32_t w, struct insn *out)
 	}
 }
 
+/* stp x29, x30, [sp, #imm], also with `!`: the frame record of AAPCS64 6.4.6. */
+static void set_record(uint32_t w, struct insn *out)
+{
+	out->records = IS(w, 0xff407fff, 0xa9007bfd);
+	out->record_delta = out->records ? (int32_t)signed_bits(w, 15, 7) * 8 : 0;
+}
+
 static void set_values(uint32_t w, struct insn *out)
 {
 	bool moves = IS(w, 0x7fe0ffe0, 0x2a0003e0), wide = w >> 31;
@@ -295,6 +302,7 @@ bool insn_decode(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn *ou
 	if (IS(w, 0xffe0001f, 0xd4000001)) /* svc: the result of the system call */
 		out->writes |= INSN_BIT(0);
 	set_stack(w, out);
+	set_record(w, out);
 	out->stores = stores(w);
 	out->padding = is_hint(w, 0, 0) || IS(w, 0xffff0000, 0);
 	out->signs = is_hint(w, 24, 31);

@@ -27,6 +27,8 @@ struct walk {
 	int32_t plain; /* first one that can be probed at all, arguments untouched */
 	bool past_null;
 	bool kept, best_kept; /* the return address is where the caller put it, unchanged: here, at the best place */
+	int32_t record;       /* CFA - the place where frame pointer and return address were stored, 0 = they were not */
+	bool set_up;          /* the frame pointer points there */
 	enum entry_stop stop;
 };
 
@@ -69,13 +71,36 @@ static bool are_readable(const struct walk *k)
 
 static void follow(struct walk *k, const struct insn *in)
 {
-	k->kept &= !in->signs && !(insn_machine.link >= 0 && in->writes & INSN_BIT(insn_machine.link));
+	k->kept &= !in->signs;
 	for (size_t i = 0; i < k->args_cnt; i++) {
 		bool copied = in->copy_to >= 0 && (k->args[i] & INSN_BIT(in->copy_from));
 		k->args[i] &= ~in->writes;
 		if (copied)
 			k->args[i] |= INSN_BIT(in->copy_to);
 	}
+}
+
+static bool writes_link(const struct insn *in)
+{
+	return insn_machine.link >= 0 && in->writes & INSN_BIT(insn_machine.link);
+}
+
+/*
+ * A walk from the probe takes the frame pointer for the caller's, unless it points to the function's own record (on aarch64,
+ * ../../../bpf/aarch64/frame.bpf.h); and the link register has the return address. False: not behind this instruction.
+ */
+static bool follow_frame(struct walk *k, const struct flow_node *n)
+{
+	if (writes_link(&n->in))
+		return false;
+	if (n->in.records && !k->set_up)
+		k->record = n->cfa - n->in.record_delta;
+	if (n->in.frame == INSN_BP_KEPT)
+		return true;
+	bool own = n->in.frame == INSN_BP_FROM_SP && k->record && n->cfa - n->in.bp_delta == k->record;
+	bool first = !k->set_up;
+	k->set_up = true;
+	return own && first;
 }
 
 static void note_best(struct walk *k)
@@ -87,12 +112,6 @@ static void note_best(struct walk *k)
 static bool is_push(const struct flow_node *n)
 {
 	return n->in.flow == INSN_NEXT && n->in.stack == INSN_SP_ADD;
-}
-
-/* Has the function not begun yet? Then rbp is the caller's, as the walk of the stack takes it to be, and no lock is held. */
-static bool is_prologue(const struct flow_node *n)
-{
-	return !n->in.stores && n->in.frame == INSN_BP_KEPT;
 }
 
 /* Behind the test for NULL anything is; else what the kernel emulates without a write to the stack. */
@@ -137,16 +156,12 @@ static int32_t step(struct walk *k, int32_t i)
 		take(k, i);
 	if (n->in.cost == INSN_EMULATED && !(is_push(n) && k->may_pass))
 		return flow_not_null(k->w, i, k->null_reg);
-	if (k->best >= 0 && !is_prologue(n)) {
+	/* As long as it stores nothing it holds no lock. */
+	if (n->in.flow != INSN_NEXT || (k->best >= 0 && n->in.stores)) {
 		k->stop = STOP_LEFT;
 		return -1;
 	}
-	if (n->in.flow != INSN_NEXT) {
-		k->stop = STOP_LEFT;
-		return -1;
-	}
-	/* A walk from the probe takes the frame pointer for the caller's. */
-	if (n->in.frame != INSN_BP_KEPT) {
+	if (!follow_frame(k, n)) {
 		k->stop = STOP_SET_UP;
 		return -1;
 	}

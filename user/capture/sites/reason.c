@@ -35,10 +35,13 @@ static const char *const choices[ENTRY_CHOICES] = {
 };
 
 static const char *const stops[STOPS] = {
-	[STOP_UNDECODED] = "its code cannot be decoded",           [STOP_JOINED] = "other code joins first",
-	[STOP_FRAME] = "the distance to the frame is not certain", [STOP_ARGUMENT] = "an argument is overwritten first",
-	[STOP_LEFT] = "it has none before it calls or leaves",     [STOP_RESERVED] = "an atomic operation begins first",
-	[STOP_SET_UP] = "it sets up its frame pointer first",
+	[STOP_UNDECODED] = "its code cannot be decoded",
+	[STOP_JOINED] = "other code joins first",
+	[STOP_FRAME] = "the distance to the frame is not certain",
+	[STOP_ARGUMENT] = "an argument is overwritten first",
+	[STOP_LEFT] = "it has none before it calls or leaves",
+	[STOP_RESERVED] = "an atomic operation begins first",
+	[STOP_SET_UP] = "the frame pointer or the return address is overwritten first",
 };
 
 static const char *const exits[EXIT_CHOICES] = {

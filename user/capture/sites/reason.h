@@ -43,7 +43,7 @@ enum entry_stop {
 	STOP_FRAME,    /* the distance to the frame is not certain */
 	STOP_ARGUMENT, /* an argument is overwritten */
 	STOP_LEFT,     /* calls or leaves */
-	STOP_SET_UP,   /* sets up its frame pointer */
+	STOP_SET_UP,   /* the caller's frame pointer or the return address is overwritten */
 	STOP_RESERVED, /* reserves memory, until an exception */
 	STOPS,
 };
