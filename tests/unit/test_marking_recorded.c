@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "machine/address.h"
 #include "marking/recorded.h"
 
 #define BASE 0x7f1234000000ull
@@ -66,7 +67,7 @@ static void test_put_and_take(void **state)
 	size_t count = 0;
 	for (int step = 0; step < 300000; step++) {
 		size_t i = (size_t)random() % N;
-		uint64_t addr = BASE + 16 * i, old = 0;
+		uint64_t addr = ADDRESS_END - 16 * (i + 1), old = 0;
 		if (random() % 2) {
 			uint64_t fresh = (uint64_t)random() << (random() % 20);
 			assert_int_equal(recorded_put(&o, addr, fresh, &old), sizes[i] != 0);

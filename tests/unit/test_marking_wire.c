@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "machine/address.h"
 #include "marking/wire.h"
 
 #define BASE 0x7f1234000000ull
@@ -211,7 +212,7 @@ static void test_no_heap(void **state)
 		{ .addr = BASE, .bytes = 2 * BOEHM_BLOCK, .size = 64, .objects = 64 },
 		{ .addr = BASE, .bytes = BOEHM_BLOCK, .size = 64, .objects = 64, .marks = 2 },
 		{ .addr = BASE, .bytes = BOEHM_BLOCK, .size = 64, .objects = 64, .live = 65 },
-		{ .addr = 1ull << 47, .bytes = BOEHM_BLOCK, .size = 64, .objects = 64 },
+		{ .addr = ADDRESS_END, .bytes = BOEHM_BLOCK, .size = 64, .objects = 64 },
 		{ .addr = BASE, .bytes = BOEHM_BLOCK, .size = 64, .objects = 0 },
 	};
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {

@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include "access/rights.h"
-
-#define USER_END (1ull << 47)
+#include "machine/address.h"
 
 int proc_maps_each(uint32_t tgid, void *ctx, int (*each)(void *ctx, uint64_t start, uint64_t end))
 {
@@ -23,7 +22,7 @@ int proc_maps_each(uint32_t tgid, void *ctx, int (*each)(void *ctx, uint64_t sta
 	if (fd >= 0 && !f)
 		close(fd);
 	while (f && !rc && fgets(part, sizeof(part), f)) {
-		if (begins && sscanf(part, "%" SCNx64 "-%" SCNx64, &start, &end) == 2 && end < USER_END)
+		if (begins && sscanf(part, "%" SCNx64 "-%" SCNx64, &start, &end) == 2 && end < ADDRESS_END)
 			rc = each(ctx, start, end);
 		begins = strchr(part, '\n');
 	}

@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "machine/address.h"
 
 #define PAGE_SHIFT 12
 #define PAGE_SZ (1ull << PAGE_SHIFT)
-#define PROC_SHIFT 36 /* user space has 47 bits */
+#define PROC_SHIFT (ADDRESS_BITS - PAGE_SHIFT)
 
 struct resident_page {
 	uint64_t addr, size;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "catalog/store.h"
+#include "machine/address.h"
 
 struct meta {
 	const char *key, *value;
@@ -106,12 +107,12 @@ int catalog_put_count(struct catalog *c, const struct count *n)
 }
 
 /*
- * Addresses have 47 bits. Process ids that differ by multiples of 2^17 could collide; such rows would be counted as
- * one.
+ * Process ids that differ by multiples of 2^16 could collide, as the types' addresses have 48 bits; such rows would be
+ * counted as one.
  */
 static uint64_t older_key(struct proc_id proc, const char *type)
 {
-	return (uint64_t)proc.n << 47 ^ (uintptr_t)type;
+	return (uint64_t)proc.n << ADDRESS_BITS ^ (uintptr_t)type;
 }
 
 int catalog_put_older(struct catalog *c, const struct older *o)

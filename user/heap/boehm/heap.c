@@ -11,13 +11,13 @@
 #include "base/sorted.h"
 #include "base/vec.h"
 #include "boehm/block_header.h"
+#include "machine/address.h"
 
 #define TIMEOUT_NS 2000000000ull /* how long to wait for a moment without a collection */
 #define PAUSE_NS 200000
 #define RECHECKED 1024 /* blocks whose headers are read a second time */
 #define PAGES_SPREAD 8 /* the heap is looked up in a direct table of pages if it fills an eighth of its span */
 #define PAGES_MIN (1u << 20)
-#define HEAP_END (1ull << 47)
 #define PAGES_MAX (1u << 24) /* a corrupt header may claim any size: limits the table to 64 MiB */
 
 static bool is_collected(uint8_t kind)
@@ -287,7 +287,7 @@ static int fill_pages(struct boehm_heap *h)
 /* The block's fields are consistent, and it lies behind the blocks before it. */
 static bool is_block(const struct boehm_heap *h, const struct heap_block *b, uint64_t end)
 {
-	bool placed = b->addr >= end && !(b->addr % BOEHM_BLOCK) && b->addr < HEAP_END && b->bytes <= HEAP_END - b->addr;
+	bool placed = b->addr >= end && !(b->addr % BOEHM_BLOCK) && b->addr < ADDRESS_END && b->bytes <= ADDRESS_END - b->addr;
 	bool sized = b->bytes && !(b->bytes % BOEHM_BLOCK) && b->size && b->size <= b->bytes && b->objects;
 	bool fits = b->objects == 1 || (b->size <= BOEHM_BLOCK && b->objects * b->size <= BOEHM_BLOCK);
 	return placed && sized && fits && b->live <= b->objects && b->marks <= h->marks_cnt &&

@@ -8,10 +8,11 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "machine/address.h"
 
 #define BLOCK_SHIFT 12
 #define KEY_SHIFT 22
-#define KEY_MAX ((1ull << (47 - KEY_SHIFT)) - 1) /* end of user space */
+#define KEY_MAX ((ADDRESS_END >> KEY_SHIFT) - 1)
 #define SMALLEST_POINTER 4096
 #define BOTTOMS_MAX (1u << 16) /* lower tables, of 4 MiB each */
 #define ENTRIES_MAX (1u << 25)

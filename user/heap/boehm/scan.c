@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "boehm/index.h"
+#include "machine/address.h"
 
 #define RUN 16 /* equal words in a row that may be part of the table */
 #define PAGE 4096
@@ -25,7 +26,7 @@ struct words {
 
 static bool is_pointer(uint64_t w)
 {
-	return w >= PAGE && w < 1ull << 47 && w % 8 == 0;
+	return w >= PAGE && w < ADDRESS_END && w % 8 == 0;
 }
 
 static bool is_empty_table(struct memory *m, uint64_t addr)

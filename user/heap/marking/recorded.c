@@ -7,8 +7,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define EPOCH_BITS 21 /* after 2^21 further collections an old object looks young, for one collection */
+#include "machine/address.h"
+
+#define EPOCH_BITS 20 /* with an address / 16, 64; after 2^20 further collections an old object looks young, for one collection */
 #define EPOCH_MASK ((1u << EPOCH_BITS) - 1)
+_Static_assert(ADDRESS_BITS - 4 + EPOCH_BITS == 64, "a slot");
 #define LEAST_CAP 1024
 #define DIGIT_BITS 11
 #define AHEAD 12 /* how many objects ahead slots are prefetched */

@@ -25,7 +25,7 @@ struct recorded_slot {
 	uint64_t size;
 };
 
-/* A zeroed struct is an empty table. Addresses below 2^47, multiples of 16. */
+/* A zeroed struct is an empty table. Addresses below ADDRESS_END, multiples of 16. */
 struct recorded {
 	struct recorded_slot *slots;
 	size_t cap; /* power of two or 0 */

@@ -11,11 +11,13 @@
 
 #include "base/vec.h"
 #include "boehm/strings.h"
+#include "machine/address.h"
 
 #define WORD 8
 #define PIECE (1u << 20) /* bytes read at once */
 #define BATCH 4096       /* objects whose links are read at once */
-#define HIDDEN_SHIFT 47  /* hidden pointers are complements: for user space addresses all bits from this one on are set */
+/* Hidden pointers are complements: for user space addresses all bits from this one on are set. */
+#define HIDDEN_SHIFT ADDRESS_BITS
 #define HIDDEN_LEAST 0x10000
 #define LINK_WORDS 3
 #define FINALIZER_WORDS 6
