@@ -201,6 +201,10 @@ static int check_kernel(const struct kernel_facts *facts, const struct probe_con
 			       "boot one built with CONFIG_DEBUG_INFO_BTF");
 	if (watches(cfg->subjects, ALYS_SUBJECT_MAPPINGS) && !facts->calls)
 		return err_set(err, ENOTSUP, "--maps: this kernel does not report system calls (CONFIG_FTRACE_SYSCALLS)");
+	if (watches(cfg->subjects, ALYS_SUBJECT_PAGES) && !facts->faults)
+		return err_set(
+			err, ENOTSUP,
+			"--rss: this kernel does not report page faults (the tracepoint page_fault_user, which arm64 has not)");
 	if (watches(cfg->subjects, ALYS_SUBJECT_PAGES) && !facts->resident)
 		return err_set(err, ENOTSUP,
 			       "--rss needs Linux 6.2 or later: this kernel does not report each page that becomes resident");
