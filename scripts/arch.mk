@@ -15,7 +15,7 @@ EMULATE := $(if $(CROSS),qemu-$(MACHINE) -L $(SYSROOT))
 # The libraries of the other architecture, unpacked from Debian's packages and not installed.
 ifneq ($(SYSROOT),)
 # What unit tests and the programs of the emulated machine (scripts/test-kernel) need besides.
-TESTED := libcmocka-dev,libgc-dev,libjemalloc2,libtcmalloc-minimal4,libmimalloc-dev,musl,busybox-static
+TESTED := libcmocka-dev,libevent-2.1-7,libgc-dev,libjemalloc2,libtcmalloc-minimal4,libmimalloc-dev,musl,busybox-static
 all: $(SYSROOT)
 $(SYSROOT):
 	$(call say,SYSROOT,$@)
