@@ -5,8 +5,10 @@ PACKAGES := $(BUILD)/packages
 STAGE    := $(PACKAGES)/stage
 TARBALL  := alys-bpf-$(VERSION)
 
-# debhelper writes beside debian/: it works on a copy.
-deb: all
+# debhelper writes beside debian/: it works on a copy. The sysroot of another architecture does not say which package has a
+# library, so dependencies are known on its own machines only.
+deb: $(if $(CROSS),,all)
+	$(Q)$(if $(CROSS),echo 'make deb: packages for $(ARCH) are made on $(ARCH)' >&2; exit 1)
 	$(Q)rm -rf $(STAGE) && mkdir -p $(STAGE) && cp -r debian $(STAGE)/
 	$(Q)cd $(STAGE) && $(MAKE) -s -f debian/rules binary SRC=$(CURDIR) BUILD=$(abspath $(BUILD)) OUT=$(abspath $(PACKAGES))
 	$(Q)rm -rf $(STAGE) && ls $(PACKAGES)/*.deb
