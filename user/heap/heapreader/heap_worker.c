@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -20,8 +19,6 @@
 #include "heapreader/work.h"
 #include "marking/wire.h"
 #include "target/proc.h"
-
-#define KEPT_MAX (16u << 20)
 
 /* --- confined ----------------------------------------------------------------------------------- */
 
@@ -144,21 +141,21 @@ static int carry_out(struct job *j)
 /* Buffers are kept, because faulting in fresh memory takes as long as filling it; large ones are freed. */
 static void empty(struct buf *b)
 {
-	if (b->cap > KEPT_MAX || b->failed)
+	if (b->cap > ORDER_KEPT_MAX || b->failed)
 		buf_free(b);
 	else
 		buf_reset(b);
 }
 
-static void serve(int sock)
+static void serve(const struct order_line *line)
 {
 	static struct job j; /* too large for the stack */
-	while (!order_receive(sock, &j.order, sizeof(j.order), &j.in)) {
+	while (!order_receive(line, &j.order.head, sizeof(j.order), &j.in)) {
 		uint64_t began = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 		j.reply = (struct order_reply){ 0 };
 		j.reply.rc = carry_out(&j);
 		j.reply.spent_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - began;
-		if (order_send(sock, &j.reply, sizeof(j.reply), &j.out))
+		if (order_send(line, &j.reply.head, sizeof(j.reply), &j.out))
 			break;
 		empty(&j.in);
 		empty(&j.out);
@@ -167,48 +164,55 @@ static void serve(int sock)
 
 /* --- the process -------------------------------------------------------------------------------- */
 
-/* Inherited BPF links would keep the probes attached, and an inherited pipe end would keep its reader waiting. */
-static void keep_only(int one, int other)
+static int by_number(const void *a, const void *b)
 {
-	int low = one < other ? one : other, high = one < other ? other : one;
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Inherited BPF links would keep the probes attached, and an inherited pipe end would keep its reader waiting. */
+static void keep_only(int *kept, size_t cnt)
+{
+	unsigned int from = STDERR_FILENO + 1;
 	int null = open("/dev/null", O_RDWR);
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
-	close_range(STDERR_FILENO + 1, (unsigned)low - 1, 0);
-	if (high - low > 1)
-		close_range((unsigned)low + 1, (unsigned)high - 1, 0);
-	close_range((unsigned)high + 1, ~0u, 0);
+	qsort(kept, cnt, sizeof(*kept), by_number);
+	for (size_t i = 0; i < cnt; from = (unsigned)kept[i++] + 1)
+		close_range(from, (unsigned)kept[i] - 1, 0);
+	close_range(from, ~0u, 0);
 }
 
-static void be_worker(const struct broker *b, int sock, pid_t recording) __attribute__((noreturn));
-static void be_worker(const struct broker *b, int sock, pid_t recording)
+static void be_worker(const struct broker *b, const struct order_line *line, pid_t recording) __attribute__((noreturn));
+static void be_worker(const struct broker *b, const struct order_line *line, pid_t recording)
 {
+	int kept[] = { b->sock, line->sock, line->file };
 	struct err err;
 	prctl(PR_SET_NAME, "alys-heapreader");
-	keep_only(b->sock, sock);
+	keep_only(kept, 3);
 	if (!worker_confine(recording, &err))
-		serve(sock);
+		serve(line);
 	_exit(EXIT_OK);
 }
 
-int worker_start(struct broker *b, int *sock, struct err *err)
+int worker_start(struct broker *b, struct order_line *line, struct err *err)
 {
 	pid_t self = getpid();
-	int pair[2];
+	struct order_line ends[2];
 	*b = (struct broker){ .writable = -1, .records = true };
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return err_set(err, errno, "socketpair: %s", strerror(errno));
+	int rc = order_lines(ends);
+	if (rc)
+		return err_set(err, -rc, "cannot begin a reader of heaps: %s", strerror(-rc));
 	broker_choose_user(b);
-	int rc = broker_split(b, err);
+	rc = broker_split(b, err);
 	if (!b->pid && rc)
 		_exit(EXIT_ERROR);
 	if (!b->pid)
-		be_worker(b, pair[1], self);
-	close(pair[1]);
-	*sock = pair[0];
+		be_worker(b, &ends[1], self);
+	close(ends[1].sock);
+	*line = ends[0];
 	if (!rc)
 		return 0;
-	close(pair[0]);
+	order_line_close(line);
 	broker_end(b);
 	return rc;
 }

@@ -6,9 +6,10 @@
 #include <sys/types.h>
 
 #include "broker/broker.h"
+#include "heapreader/order.h"
 
-/* *sock: where orders go. 0 or -errno. */
-int worker_start(struct broker *b, int *sock, struct err *err);
+/* *line: where orders go. 0 or -errno. */
+int worker_start(struct broker *b, struct order_line *line, struct err *err);
 /* For whoever reads heaps without rights: ends with its broker, however that ends; its memory has a limit. 0 or -errno. */
 int worker_confine(pid_t broker, struct err *err);
 /* Bytes that a heap and its graph may take: half of what the system could give. */

@@ -28,7 +28,7 @@ struct heapreader {
 	bool in_process; /* this process holds no rights itself, so no worker is needed */
 	bool realtime;
 	struct broker broker; /* pid 0: no worker is running */
-	int sock;
+	struct order_line line;
 	struct buf in, out;
 	struct order order;
 	struct order_reply reply;
@@ -39,7 +39,7 @@ struct heapreader {
 static int begin(struct heapreader *r, struct err *err)
 {
 	const struct sched_param first = { .sched_priority = 1 };
-	int rc = worker_start(&r->broker, &r->sock, err);
+	int rc = worker_start(&r->broker, &r->line, err);
 	/* If real-time scheduling is not permitted, both processes keep their normal priority. */
 	if (!rc && r->realtime)
 		sched_setscheduler(r->broker.pid, SCHED_RR | SCHED_RESET_ON_FORK, &first);
@@ -52,7 +52,7 @@ static int end(struct heapreader *r)
 	if (r->broker.pid <= 0)
 		return -1;
 	kill(r->broker.pid, SIGKILL);
-	close(r->sock);
+	order_line_close(&r->line);
 	return broker_end(&r->broker);
 }
 
@@ -125,8 +125,8 @@ static int await(struct heapreader *r)
 {
 	cpu_set_t was;
 	bool together = share_cpu(r, &was);
-	int rc = order_send(r->sock, &r->order, sizeof(r->order), &r->in);
-	rc = rc ?: broker_serve_until(&r->broker, r->sock, TIMEOUT_MS);
+	int rc = order_send(&r->line, &r->order.head, sizeof(r->order), &r->in);
+	rc = rc ?: broker_serve_until(&r->broker, r->line.sock, TIMEOUT_MS);
 	if (together)
 		sched_setaffinity(0, sizeof(was), &was);
 	return rc;
@@ -149,7 +149,7 @@ static int do_order(struct heapreader *r, enum order_kind kind, const struct hea
 	buf_free(&r->out);
 	rc = await(r);
 	buf_free(&r->in);
-	rc = rc ?: order_receive(r->sock, &r->reply, sizeof(r->reply), &r->out);
+	rc = rc ?: order_receive(&r->line, &r->reply.head, sizeof(r->reply), &r->out);
 	return rc ? gone(r, rc, p->tgid, err) : answer(r, err);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heapreader/order: what goes between a recording and its heap reader: a packet in each direction, and with it what has
- * no bound, as a file in memory.
+ * heapreader/order: what goes between a recording and its heap reader: a packet in each direction, and before it what has
+ * no bound, in a file in memory that both have. One of them speaks at a time, so one file serves both directions, and keeps its
+ * pages: a new one for each collection cost more than what was written to it.
  */
 #ifndef ALYS_HEAPREADER_ORDER_H
 #define ALYS_HEAPREADER_ORDER_H
@@ -10,7 +11,19 @@
 
 enum order_kind { ORDER_FIND = 1, ORDER_PROVE, ORDER_HEAP, ORDER_COPY, ORDER_COUNT, ORDER_COMPARE };
 
+#define ORDER_KEPT_MAX (16u << 20) /* bytes of memory kept for the next order */
+
+/* One end. The recording opens both before the reader is forked: no descriptor is taken from a packet. */
+struct order_line {
+	int sock, file;
+};
+
+struct order_head {
+	uint64_t bulk; /* bytes in the file, set by order_send */
+};
+
 struct order {
+	struct order_head head;
 	uint32_t kind;
 	uint32_t some;                 /* heap: of the addresses that come along alone; prove: the proof is known */
 	struct heapreader_place place; /* find, prove: its tgid */
@@ -19,6 +32,7 @@ struct order {
 };
 
 struct order_reply {
+	struct order_head head;
 	int32_t rc;
 	uint8_t typed, crystal;
 	uint64_t gc_no, spent_ns;
@@ -27,9 +41,12 @@ struct order_reply {
 	struct err err;
 };
 
-/* bulk NULL or empty: nothing goes along. 0 or -errno. */
-int order_send(int sock, const void *packet, size_t n, const struct buf *bulk);
+/* For two processes: the descriptor of the file is the same. 0 or -errno. */
+int order_lines(struct order_line ends[2]);
+void order_line_close(const struct order_line *l);
+/* A packet of n bytes, and bulk, which may be empty. 0 or -errno. */
+int order_send(const struct order_line *l, struct order_head *packet, size_t n, const struct buf *bulk);
 /* A packet of n bytes and what came with it, appended; -EPIPE at the end of the talk, -EBADMSG. */
-int order_receive(int sock, void *packet, size_t n, struct buf *bulk);
+int order_receive(const struct order_line *l, struct order_head *packet, size_t n, struct buf *bulk);
 
 #endif
