@@ -40,9 +40,7 @@ int unrecorded_note(struct unrecorded *s)
 
 void unrecorded_know(struct unrecorded *s, uint64_t addr)
 {
-	uint64_t older = heapset_size(&s->older, addr), size = heapset_size(&s->now.objects, addr);
-	heapset_take(&s->older, addr);
-	heapset_take(&s->now.objects, addr);
+	uint64_t older = heapset_take(&s->older, addr), size = heapset_take(&s->now.objects, addr);
 	if (!s->looked || (!size && !older))
 		return;
 	uint64_t *cnt = !older ? &s->cnt : size ? &s->older_cnt : &s->empty_cnt;

@@ -108,13 +108,13 @@ static void take_bit(struct heapset *s, struct heapset_block *b, size_t granule)
 		empty(s, b);
 }
 
-bool heapset_take(struct heapset *s, uint64_t addr)
+uint64_t heapset_take(struct heapset *s, uint64_t addr)
 {
 	struct heapset_block *b = addr % GRANULE ? NULL : find(s, addr);
 	if (!b || !has_bit(b, granule_of(addr)))
-		return false;
+		return 0;
 	take_bit(s, b, granule_of(addr));
-	return true;
+	return b->size;
 }
 
 static const struct heap_block *same_block(const struct boehm_heap *h, const struct heapset_block *b)

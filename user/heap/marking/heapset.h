@@ -31,8 +31,8 @@ struct heapset {
 int heapset_put(struct heapset *s, const struct heap_object *o, uint16_t tag);
 /* Of a member, 0 = not a member. */
 uint64_t heapset_size(const struct heapset *s, uint64_t addr);
-/* False if it is not a member. */
-bool heapset_take(struct heapset *s, uint64_t addr);
+/* Its size; 0 = it was not a member. */
+uint64_t heapset_take(struct heapset *s, uint64_t addr);
 /* Removes members that are no longer marked, or whose block holds other objects now. */
 void heapset_keep_marked(struct heapset *s, const struct boehm_heap *h);
 /* Iterates all members: for (struct heapset_at at = { 0 }; heapset_next(s, &at);) */
