@@ -163,13 +163,8 @@ int __wrap_heapreader_prove(struct heapreader *r, const struct heapreader_place 
 	return answer(ASK(prove), err);
 }
 
-int __wrap_heapreader_heap(struct heapreader *r, const struct heapreader_place *p, uint64_t *asked, size_t cnt,
-			   struct boehm_heap *out, struct err *err);
-int __wrap_heapreader_heap(struct heapreader *r, const struct heapreader_place *p, uint64_t *asked, size_t cnt,
-			   struct boehm_heap *out, struct err *err)
+static int read_world(struct boehm_heap *out, struct err *err)
 {
-	(void)r, (void)p, (void)cnt;
-	free(asked);
 	pthread_mutex_lock(&world.lock);
 	*out = (struct boehm_heap){ .gc_no = world.gc_no, .torn = world.torn, .bad_headers = world.bad_headers != 0 };
 	world.heaps++;
@@ -177,6 +172,23 @@ int __wrap_heapreader_heap(struct heapreader *r, const struct heapreader_place *
 	int rc = world.heap;
 	pthread_mutex_unlock(&world.lock);
 	return answer(rc, err);
+}
+
+int __wrap_heapreader_heap(struct heapreader *r, const struct heapreader_place *p, struct boehm_heap *out, struct err *err);
+int __wrap_heapreader_heap(struct heapreader *r, const struct heapreader_place *p, struct boehm_heap *out, struct err *err)
+{
+	(void)r, (void)p;
+	return read_world(out, err);
+}
+
+int __wrap_heapreader_marks(struct heapreader *r, const struct heapreader_place *p, uint64_t *asked, size_t cnt,
+			    struct boehm_heap *out, struct err *err);
+int __wrap_heapreader_marks(struct heapreader *r, const struct heapreader_place *p, uint64_t *asked, size_t cnt,
+			    struct boehm_heap *out, struct err *err)
+{
+	(void)r, (void)p, (void)cnt;
+	free(asked);
+	return read_world(out, err);
 }
 
 int __wrap_heapreader_count(struct heapreader *r, const struct heapreader_place *p, uint64_t *gc_no);

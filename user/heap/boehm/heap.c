@@ -395,13 +395,15 @@ int boehm_heap_read_now(struct memory *m, const struct layout *l, struct boehm_h
 }
 
 /* Called hundreds of times a second, so only what concerns these blocks is read. */
-static int read_asked(struct memory *m, const struct layout *l, struct boehm_heap *h)
+static int read_marks(struct memory *m, const struct layout *l, struct boehm_heap *h)
 {
 	struct block_index x;
 	struct reading r = { .m = m, .l = l, .h = h };
 	int rc = l->gc_no ? boehm_gc_no(m, l, &h->gc_no) : 0;
-	if (!rc)
+	if (!rc && h->asked)
 		rc = index_read_of(m, l->top_index, l->all_nils, h->asked, h->asked_cnt, &x);
+	else if (!rc)
+		rc = index_read(m, l->top_index, l->all_nils, &x);
 	if (rc)
 		return rc;
 	h->bad_headers = x.strange;
@@ -410,16 +412,17 @@ static int read_asked(struct memory *m, const struct layout *l, struct boehm_hea
 	h->unnumbered = !l->gc_no;
 	if (h->unnumbered)
 		h->gc_no = latest_sweep(h);
-	h->heap_bytes = h->free_bytes = h->unmapped_bytes = 0;
-	return rc;
+	if (h->asked)
+		h->heap_bytes = h->free_bytes = h->unmapped_bytes = 0;
+	return rc ?: h->asked ? 0 : fill_pages(h);
 }
 
-int boehm_heap_read_some(struct memory *m, const struct layout *l, uint64_t *asked, size_t cnt, struct boehm_heap *out,
-			 struct err *err)
+int boehm_heap_read_marks(struct memory *m, const struct layout *l, uint64_t *asked, size_t cnt, struct boehm_heap *out,
+			  struct err *err)
 {
 	uint64_t start = now_ns();
 	*out = (struct boehm_heap){ .asked = asked, .asked_cnt = cnt };
-	int rc = read_asked(m, l, out);
+	int rc = read_marks(m, l, out);
 	return conclude(rc, start, out, err);
 }
 

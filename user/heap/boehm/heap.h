@@ -71,11 +71,12 @@ int boehm_heap_read(struct memory *m, const struct layout *l, struct boehm_heap 
 /* The same without waiting for the end of a collection: for a stopped process, or for blocks only. */
 int boehm_heap_read_now(struct memory *m, const struct layout *l, struct boehm_heap *out, struct err *err);
 /*
- * The same for the blocks that contain these addresses only (ascending; malloc'ed and taken over, even on failure).
- * Reports neither the rest of the heap nor whether a collection was in progress.
+ * The same where the caller knows that no collection began meanwhile: it does not find out, and reads less for it.
+ * asked not NULL: only the blocks that contain these addresses (ascending; malloc'ed and taken over, even on failure), and
+ * not how large the heap is.
  */
-int boehm_heap_read_some(struct memory *m, const struct layout *l, uint64_t *asked, size_t cnt, struct boehm_heap *out,
-			 struct err *err);
+int boehm_heap_read_marks(struct memory *m, const struct layout *l, uint64_t *asked, size_t cnt, struct boehm_heap *out,
+			  struct err *err);
 /*
  * Checks blocks and marks that another process read, and indexes them. 0, -EBADMSG if no heap has such ones, -ENOMEM.
  * After 0 all functions below stay within bounds.

@@ -87,8 +87,17 @@ static int prove(struct job *j)
 	return rc;
 }
 
-/* boehm_heap_free of the last heap frees the addresses. */
 static int read_heap(struct job *j)
+{
+	boehm_heap_free(&j->last);
+	int rc = work_heap(&j->order.place, &j->last, &j->reply.err);
+	if (!rc)
+		wire_put_heap(&j->out, &j->last);
+	return rc;
+}
+
+/* boehm_heap_free of the last heap frees the addresses. */
+static int read_marks(struct job *j)
 {
 	boehm_heap_free(&j->last);
 	uint64_t *asked = j->order.some ? malloc(j->in.len + 1) : NULL;
@@ -96,7 +105,7 @@ static int read_heap(struct job *j)
 		return -ENOMEM;
 	if (j->in.len)
 		memcpy(asked, j->in.data, j->in.len);
-	int rc = work_heap(&j->order.place, asked, j->in.len / sizeof(*asked), &j->last, &j->reply.err);
+	int rc = work_marks(&j->order.place, asked, j->in.len / sizeof(*asked), &j->last, &j->reply.err);
 	if (!rc)
 		wire_put_heap(&j->out, &j->last);
 	return rc;
@@ -131,6 +140,7 @@ static int carry_out(struct job *j)
 	case ORDER_FIND: return work_find(p->tgid, &j->reply.place, &j->reply.err);
 	case ORDER_PROVE: return prove(j);
 	case ORDER_HEAP: return read_heap(j);
+	case ORDER_MARKS: return read_marks(j);
 	case ORDER_COPY: return work_copy(p, &j->last, j->order.most, &j->out);
 	case ORDER_COUNT: return work_count(p, &j->reply.gc_no);
 	case ORDER_COMPARE: return compare(j);

@@ -267,16 +267,11 @@ int heapreader_prove(struct heapreader *r, const struct heapreader_place *p, str
 	return before.rc ? err_set(err, -before.rc, "%s", before.failed.text) : 0;
 }
 
-int heapreader_heap(struct heapreader *r, const struct heapreader_place *p, uint64_t *asked, size_t cnt, struct boehm_heap *out,
-		    struct err *err)
+static int order_heap(struct heapreader *r, enum order_kind kind, const struct heapreader_place *p, struct boehm_heap *out,
+		      struct err *err)
 {
-	if (r->in_process)
-		return work_heap(p, asked, cnt, out, err);
-	r->order.some = asked != NULL;
-	if (asked)
-		buf_add(&r->in, asked, cnt * sizeof(*asked));
 	*out = (struct boehm_heap){ 0 };
-	int rc = do_order(r, ORDER_HEAP, p, err);
+	int rc = do_order(r, kind, p, err);
 	struct cursor c = cursor_over(r->out.data, r->out.len);
 	if (!rc) {
 		rc = wire_take_heap(&c, out);
@@ -284,6 +279,23 @@ int heapreader_heap(struct heapreader *r, const struct heapreader_place *p, uint
 			err_set(err, -rc, "its heap cannot be read: %s", strerror(-rc));
 	}
 	buf_free(&r->out);
+	return rc;
+}
+
+int heapreader_heap(struct heapreader *r, const struct heapreader_place *p, struct boehm_heap *out, struct err *err)
+{
+	return r->in_process ? work_heap(p, out, err) : order_heap(r, ORDER_HEAP, p, out, err);
+}
+
+int heapreader_marks(struct heapreader *r, const struct heapreader_place *p, uint64_t *asked, size_t cnt, struct boehm_heap *out,
+		     struct err *err)
+{
+	if (r->in_process)
+		return work_marks(p, asked, cnt, out, err);
+	r->order.some = asked != NULL;
+	if (asked)
+		buf_add(&r->in, asked, cnt * sizeof(*asked));
+	int rc = order_heap(r, ORDER_MARKS, p, out, err);
 	if (rc) {
 		free(asked);
 		return rc;

@@ -32,9 +32,11 @@ void heapreader_free(struct heapreader *r);
 int heapreader_find(struct heapreader *r, uint32_t tgid, struct heapreader_place *out, struct err *err);
 /* As collector_prove and collector_types; what was proven for a file is true for all processes of one user. */
 int heapreader_prove(struct heapreader *r, const struct heapreader_place *p, struct heapreader_proof *out, struct err *err);
-/* As boehm_heap_read_some, or with asked NULL as boehm_heap_read_now. */
-int heapreader_heap(struct heapreader *r, const struct heapreader_place *p, uint64_t *asked, size_t cnt, struct boehm_heap *out,
-		    struct err *err);
+/* As boehm_heap_read_now. */
+int heapreader_heap(struct heapreader *r, const struct heapreader_place *p, struct boehm_heap *out, struct err *err);
+/* As boehm_heap_read_marks. */
+int heapreader_marks(struct heapreader *r, const struct heapreader_place *p, uint64_t *asked, size_t cnt, struct boehm_heap *out,
+		     struct err *err);
 /*
  * What the objects of h, the heap that was read last, hold now, for heapreader_compare; nothing when that is more than
  * max bytes.

@@ -9,7 +9,7 @@
 
 #include "heapreader/work.h"
 
-enum order_kind { ORDER_FIND = 1, ORDER_PROVE, ORDER_HEAP, ORDER_COPY, ORDER_COUNT, ORDER_COMPARE };
+enum order_kind { ORDER_FIND = 1, ORDER_PROVE, ORDER_HEAP, ORDER_MARKS, ORDER_COPY, ORDER_COUNT, ORDER_COMPARE };
 
 #define ORDER_KEPT_MAX (16u << 20) /* bytes of memory kept for the next order */
 
@@ -25,7 +25,7 @@ struct order_head {
 struct order {
 	struct order_head head;
 	uint32_t kind;
-	uint32_t some;                 /* heap: of the addresses that come along alone; prove: the proof is known */
+	uint32_t some;                 /* marks: of the addresses that come along alone; prove: the proof is known */
 	struct heapreader_place place; /* find, prove: its tgid */
 	uint64_t most;                 /* bytes: compare, copy */
 	uint64_t copy_len;             /* compare: of what comes along, behind the rest; 0 = none */

@@ -44,10 +44,16 @@ int work_prove(uint32_t tgid, bool known, struct heapreader_proof *out, struct e
 	return rc;
 }
 
-int work_heap(const struct heapreader_place *p, uint64_t *asked, size_t cnt, struct boehm_heap *out, struct err *err)
+int work_heap(const struct heapreader_place *p, struct boehm_heap *out, struct err *err)
 {
 	struct memory m = memory_of(p);
-	return asked ? boehm_heap_read_some(&m, &p->layout, asked, cnt, out, err) : boehm_heap_read_now(&m, &p->layout, out, err);
+	return boehm_heap_read_now(&m, &p->layout, out, err);
+}
+
+int work_marks(const struct heapreader_place *p, uint64_t *asked, size_t cnt, struct boehm_heap *out, struct err *err)
+{
+	struct memory m = memory_of(p);
+	return boehm_heap_read_marks(&m, &p->layout, asked, cnt, out, err);
 }
 
 int work_copy(const struct heapreader_place *p, const struct boehm_heap *h, size_t max, struct buf *out)

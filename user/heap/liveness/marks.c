@@ -272,8 +272,8 @@ static void keep(struct marks *m, struct mark_reading *r)
 }
 
 /*
- * NULL, or why the reading is not of this collection. No marks change between the two probes, so a reading that looks
- * torn by itself is still good: only the next collection's begin can spoil it.
+ * NULL, or why the reading is not of this collection. No marks change between the two probes: only the next collection's
+ * begin can spoil it.
  */
 static const char *objection(struct marks *m, const struct mark_reading *r, int rc)
 {
@@ -295,7 +295,7 @@ static int read_heap(struct marks *m, struct watched *w, struct mark_reading *r,
 	struct err err;
 	size_t cnt = 0;
 	uint64_t *asked = from < w->whole_ns ? object_log_of(&m->object_log, w->tgid, &cnt) : NULL;
-	int rc = heapreader_heap(m->realtime, &w->place, asked, cnt, &r->heap, &err);
+	int rc = heapreader_marks(m->realtime, &w->place, asked, cnt, &r->heap, &err);
 	if (rc == -ECONNRESET)
 		set_state(w, MARKS_IMPOSSIBLE, &err);
 	if (asked)
@@ -665,7 +665,7 @@ struct mark_reading *marks_read(struct marks *m, uint32_t tgid)
 	struct mark_reading *r = to_ask(m, tgid, &place) ? calloc(1, sizeof(*r)) : NULL;
 	if (!r)
 		return NULL;
-	int rc = give_up(m, tgid, heapreader_heap(m->background, &place, NULL, 0, &r->heap, &err));
+	int rc = give_up(m, tgid, heapreader_heap(m->background, &place, &r->heap, &err));
 	r->tgid = tgid;
 	r->gc_no = (uint32_t)r->heap.gc_no;
 	r->until_ns = now_ns();
