@@ -7,23 +7,25 @@ Real probes on aarch64: Debian's kernel on an emulated machine runs the cross-bu
 import functools
 import json
 import os
+import re
 import shutil
 import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, assert_law, assert_same, events_of, make, tally
+from conftest import BUILD, ROOT, alys, assert_law, assert_same, events_of, make, tally
 
 NEEDED = ["aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "qemu-system-aarch64", "mmdebstrap", "cpio"]
 # Debian 12's kernel, and the one of Debian 13.
 KERNELS = {"6.1": "", "6.12": "backports"}
 # Programs whose every call must be found, site by site; and how many of their processes say what they did.
 EXACT = {"c_libc": 1, "c_threads": 1, "c_static": 1, "c_leaves": 1, "c_seccomp": 1, "cpp_new": 1, "cpp_exceptions": 1, "c_fork": 3,
-         "c_gc": 1, "c_gcentries": 1}
+         "c_gc": 1, "c_gcentries": 1, "alloc.debug": 1}
 OPTIONS = {"c_fork": "--follow"}
 LEFT = {"c_longjmp": 1, "c_siglongjmp": 1}
 RUN = {"6.1": {"c_libc": 1, "cpp_exceptions": 1}, "6.12": {**EXACT, **LEFT}}
 KILLED = "c_grow"
+VERBS = {"6.1": [], "6.12": ["c_malloc", "c_gclive", "c_mappings"]}
 SECONDS = 900
 
 
@@ -38,7 +40,7 @@ def boot(kernel, out):
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")
     build = BUILD.relative_to(ROOT) / "arm64"
-    files = [build / "tests" / "prog" / name for name in (*RUN[kernel], KILLED)]
+    files = [build / "tests" / "prog" / name for name in (*RUN[kernel], *VERBS[kernel], KILLED)]
     try:
         make("ARCH=arm64", "build/sysroot-arm64")
     except subprocess.CalledProcessError:
@@ -46,7 +48,8 @@ def boot(kernel, out):
     make("ARCH=arm64", f"BUILD={build}", "all", *files)
     words = "\n".join(f"{name} {processes} {OPTIONS.get(name, '')}" for name, processes in RUN[kernel].items())
     job = out / "job"
-    job.write_text(f"cat >/words <<END\n{words}\nEND\necho {KILLED} >/killed\n" + (ROOT / "tests/machine-job").read_text())
+    job.write_text(f"cat >/words <<END\n{words}\nEND\necho {KILLED} >/killed\n" + ("true >/verbs\n" if VERBS[kernel] else "")
+                   + (ROOT / "tests/machine-job").read_text())
     done = subprocess.run(["scripts/test-kernel", "--arch", "arm64", "run", job, out, *files], cwd=ROOT, capture_output=True, text=True,
                           errors="replace", timeout=SECONDS, env={**os.environ, "BUILD": str(build), "KERNEL": KERNELS[kernel]})
     if done.returncode == 77:
@@ -111,6 +114,44 @@ def test_calls_that_a_signal_left(machine, tmp_path):
     made = sites["site_after_jump"]["allocs"]
     assert made == 5000 and made - 300 < seen[pid]["site_after_jump"]["allocs"] <= made
     assert_law(machine / "c_siglongjmp.alys", lost=None)
+
+
+@NEWER
+def test_heap_of_malloc(machine):
+    """As malloc_info says."""
+    answer, truth = json.loads((machine / "heap.json").read_text()), json.loads((machine / "heap.own").read_text())
+    assert sum(a["bytes"] for a in answer["arenas"]) == truth["arena"]
+    assert sum(answer[f"{kind}_bytes"] for kind in ("fastbin", "unsorted", "small_bin", "large_bin", "top")) == truth["free"]
+    assert (answer["mmapped"], answer["mmapped_bytes"]) == (truth["mmapped_cnt"], truth["mmapped"])
+    assert answer["layout"].startswith("proven: ")
+
+
+@NEWER
+def test_heap_of_a_collector(machine):
+    assert re.search(r"proven: \d{3,} objects in a helper process", (machine / "collected.census").read_text())
+
+
+@NEWER
+def test_mappings(machine):
+    sites = {name: int(pages) for name, pages, _ in map(str.split, filter(lambda line: line.count(" ") == 2,
+             (machine / "maps.own").read_text().splitlines())) if int(pages)}
+    rows = alys("report", "--by", "function", "--show", "alloc", "--inclusive", "--top", "0", machine / "maps.alys").stdout
+    seen = {row[0]: int(row[3]) // 4096 for row in map(str.split, rows.splitlines()) if row and row[0] in sites}
+    assert seen == sites and len(sites) > 10
+
+
+@NEWER
+def test_counted_calls(machine):
+    truth, = truths(machine, "calls").values()
+    rows = alys("report", "--by", "function", machine / "calls.alys").stdout
+    seen = {row[0]: int(row[1]) for row in map(str.split, rows.splitlines()) if row and row[0] in truth}
+    assert seen["site_malloc"] == truth["site_malloc"]["allocs"] and seen["site_calloc"] == truth["site_calloc"]["allocs"]
+
+
+@NEWER
+def test_what_is_refused(machine):
+    assert (machine / "verbs.status").read_text() == "rss 1\nmaps 0\ncalls 0\n"
+    assert re.fullmatch(r"alys-bpf: --rss: this kernel does not report page faults .*\n", (machine / "rss.err").read_text())
 
 
 @pytest.mark.parametrize("machine", KERNELS, indirect=True)

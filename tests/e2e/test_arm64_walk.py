@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stack walk on aarch64: Debian's kernel on an emulated machine, real probes, each stack compared with libdw's (tests/bpf/walk_test)."""
 
+import functools
 import os
 import shlex
 import shutil
@@ -24,19 +25,18 @@ CASES = {
     "pending": "--size 4243 --every 20 --pending PROG/pending --time 30 --frames 126 --at-least 10 -- PROG/pending 60",
     "paged": "--sleep --size 4242 --time 60 --frames 46 --end 0 --at-least 100 -- PROG/paged 6 150 1",
 }
-# Only programs that may sleep read pages in.
-NOT_ON = {"6.1": ["paged"], "6.12": []}
+# The older kernel has the same walk, but its programs may not sleep.
+RUN = {"6.1": ["callers", "signals-protected", "pending"], "6.12": list(CASES)}
 PROGRAMS = ["callers", "callers.protected", "signals", "signals.protected", "pending", "paged"]
 SECONDS = 900
 
 
-@pytest.fixture(scope="module", params=KERNELS)
-def results(request, tmp_path_factory):
-    """What each case printed, and how it ended."""
+def boot(kernel, out):
+    """Leaves in `out` what each case printed, and how it ended."""
     missing = [name for name in NEEDED if not shutil.which(name)]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")
-    build, out = BUILD.relative_to(ROOT) / "arm64", tmp_path_factory.mktemp("machine")
+    build = BUILD.relative_to(ROOT) / "arm64"
     folder = build / "tests" / "bpf"
     files = [folder / "walk_test", *(folder / "prog" / name for name in PROGRAMS)]
     try:
@@ -45,21 +45,24 @@ def results(request, tmp_path_factory):
         pytest.skip("Debian's arm64 packages cannot be fetched")
     make("ARCH=arm64", f"BUILD={build}", "all", *files)
     job = out / "job"
-    job.write_text("".join(f"/{folder}/walk_test {words.replace('PROG', f'/{folder}/prog')} >/out/{shlex.quote(name)} 2>&1\n"
-                           f"echo status $? >>/out/{shlex.quote(name)}\n" for name, words in CASES.items()))
+    job.write_text("".join(f"/{folder}/walk_test {CASES[name].replace('PROG', f'/{folder}/prog')} >/out/{shlex.quote(name)} 2>&1\n"
+                           f"echo status $? >>/out/{shlex.quote(name)}\n" for name in RUN[kernel]))
     done = subprocess.run(["scripts/test-kernel", "--arch", "arm64", "run", job, out, *files], cwd=ROOT, capture_output=True, text=True,
-                          errors="replace", timeout=SECONDS, env={**os.environ, "BUILD": str(build), "KERNEL": KERNELS[request.param]})
+                          errors="replace", timeout=SECONDS, env={**os.environ, "BUILD": str(build), "KERNEL": KERNELS[kernel]})
     if done.returncode == 77:
         pytest.skip(done.stdout.strip())
     assert done.returncode == 0, done.stdout + done.stderr
-    return request.param, out
+    return out
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_walks_like_libdw(results, case):
-    kernel, out = results
-    text = (out / case).read_text()
-    if case in NOT_ON[kernel]:
-        pytest.skip("programs cannot sleep here")
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory):
+    """Each is booted once."""
+    return functools.cache(lambda kernel: boot(kernel, tmp_path_factory.mktemp("machine")))
+
+
+@pytest.mark.parametrize("kernel, case", [(kernel, case) for kernel in KERNELS for case in RUN[kernel]])
+def test_walks_like_libdw(machines, kernel, case):
+    text = (machines(kernel) / case).read_text()
     assert text.endswith("status 0\n"), text[-4000:]
     assert ", 0 differ" in text

@@ -9,5 +9,5 @@ const char *unported(void)
 {
 	return "calls are recorded as on x86-64, but no result is known at the entry; not there yet: libgc's refills "
 	       "(--sample-at "
-	       "refill) and what it collected, probes that programs define (USDT), heaps of Erlang VMs";
+	       "refill) and what it collected, probes that programs define (USDT), heaps of Erlang VMs; not possible: --rss";
 }
