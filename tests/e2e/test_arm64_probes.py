@@ -6,18 +6,13 @@ Real probes on aarch64: Debian's kernel on an emulated machine runs the cross-bu
 
 import functools
 import json
-import os
 import re
-import shutil
-import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, alys, assert_law, assert_same, events_of, make, tally
+import emulated
+from conftest import ROOT, alys, assert_law, assert_same, events_of, tally
 
-NEEDED = ["aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "qemu-system-aarch64", "mmdebstrap", "cpio"]
-# Debian 12's kernel, and the one of Debian 13.
-KERNELS = {"6.1": "", "6.12": "backports"}
 # Programs whose every call must be found, site by site; and how many of their processes say what they did.
 EXACT = {"c_libc": 1, "c_threads": 1, "c_static": 1, "c_leaves": 1, "c_seccomp": 1, "cpp_new": 1, "cpp_exceptions": 1, "c_fork": 3,
          "c_gc": 1, "c_gcentries": 1, "alloc.debug": 1}
@@ -26,36 +21,19 @@ LEFT = {"c_longjmp": 1, "c_siglongjmp": 1}
 RUN = {"6.1": {"c_libc": 1, "cpp_exceptions": 1}, "6.12": {**EXACT, **LEFT}}
 KILLED = "c_grow"
 VERBS = {"6.1": [], "6.12": ["c_malloc", "c_gclive", "c_mappings"]}
-SECONDS = 900
 
-
-EACH = pytest.mark.parametrize("machine, name", [(kernel, name) for kernel in KERNELS for name in RUN[kernel] if name in EXACT],
+EACH = pytest.mark.parametrize("machine, name", [(kernel, name) for kernel in emulated.KERNELS for name in RUN[kernel] if name in EXACT],
                                indirect=["machine"])
 NEWER = pytest.mark.parametrize("machine", ["6.12"], indirect=True)
 
 
 def boot(kernel, out):
     """Runs the programs for this kernel on an emulated machine, which leaves its files in `out`."""
-    missing = [name for name in NEEDED if not shutil.which(name)]
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)}")
-    build = BUILD.relative_to(ROOT) / "arm64"
-    files = [build / "tests" / "prog" / name for name in (*RUN[kernel], *VERBS[kernel], KILLED)]
-    try:
-        make("ARCH=arm64", "build/sysroot-arm64")
-    except subprocess.CalledProcessError:
-        pytest.skip("Debian's arm64 packages cannot be fetched")
-    make("ARCH=arm64", f"BUILD={build}", "all", *files)
+    files = [emulated.ARM64 / "tests" / "prog" / name for name in (*RUN[kernel], *VERBS[kernel], KILLED)]
     words = "\n".join(f"{name} {processes} {OPTIONS.get(name, '')}" for name, processes in RUN[kernel].items())
-    job = out / "job"
-    job.write_text(f"cat >/words <<END\n{words}\nEND\necho {KILLED} >/killed\n" + ("true >/verbs\n" if VERBS[kernel] else "")
-                   + (ROOT / "tests/machine-job").read_text())
-    done = subprocess.run(["scripts/test-kernel", "--arch", "arm64", "run", job, out, *files], cwd=ROOT, capture_output=True, text=True,
-                          errors="replace", timeout=SECONDS, env={**os.environ, "BUILD": str(build), "KERNEL": KERNELS[kernel]})
-    if done.returncode == 77:
-        pytest.skip(done.stdout.strip())
-    assert done.returncode == 0, done.stdout + done.stderr
-    return out
+    script = (f"cat >/words <<END\n{words}\nEND\necho {KILLED} >/killed\n" + ("true >/verbs\n" if VERBS[kernel] else "")
+              + (ROOT / "tests/machine-job").read_text())
+    return emulated.boot(kernel, out, script, files)
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +132,7 @@ def test_what_is_refused(machine):
     assert re.fullmatch(r"alys-bpf: --rss: this kernel does not report page faults .*\n", (machine / "rss.err").read_text())
 
 
-@pytest.mark.parametrize("machine", KERNELS, indirect=True)
+@pytest.mark.parametrize("machine", emulated.KERNELS, indirect=True)
 def test_killed_recording_leaves_no_probe(machine):
     """Bytes of the program's code and its libraries' that differ from their files: while it was recorded, and after kill -9."""
     out = machine

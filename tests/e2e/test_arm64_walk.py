@@ -2,18 +2,12 @@
 """The stack walk on aarch64: Debian's kernel on an emulated machine, real probes, each stack compared with libdw's (tests/bpf/walk_test)."""
 
 import functools
-import os
 import shlex
-import shutil
-import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, make
+import emulated
 
-NEEDED = ["aarch64-linux-gnu-gcc", "qemu-system-aarch64", "mmdebstrap", "cpio"]
-# Debian 12's kernel, and the one of Debian 13, whose programs may sleep.
-KERNELS = {"6.1": "", "6.12": "backports"}
 CASES = {
     "callers": "--every 40 --time 60 --at-least 100 --complete 100 -- PROG/callers 15",
     "protected": "--every 40 --time 60 --at-least 100 --complete 100 -- PROG/callers.protected 15",
@@ -28,31 +22,14 @@ CASES = {
 # The older kernel has the same walk, but its programs may not sleep.
 RUN = {"6.1": ["callers", "signals-protected", "pending"], "6.12": list(CASES)}
 PROGRAMS = ["callers", "callers.protected", "signals", "signals.protected", "pending", "paged"]
-SECONDS = 900
 
 
 def boot(kernel, out):
     """Leaves in `out` what each case printed, and how it ended."""
-    missing = [name for name in NEEDED if not shutil.which(name)]
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)}")
-    build = BUILD.relative_to(ROOT) / "arm64"
-    folder = build / "tests" / "bpf"
-    files = [folder / "walk_test", *(folder / "prog" / name for name in PROGRAMS)]
-    try:
-        make("ARCH=arm64", "build/sysroot-arm64")
-    except subprocess.CalledProcessError:
-        pytest.skip("Debian's arm64 packages cannot be fetched")
-    make("ARCH=arm64", f"BUILD={build}", "all", *files)
-    job = out / "job"
-    job.write_text("".join(f"/{folder}/walk_test {CASES[name].replace('PROG', f'/{folder}/prog')} >/out/{shlex.quote(name)} 2>&1\n"
-                           f"echo status $? >>/out/{shlex.quote(name)}\n" for name in RUN[kernel]))
-    done = subprocess.run(["scripts/test-kernel", "--arch", "arm64", "run", job, out, *files], cwd=ROOT, capture_output=True, text=True,
-                          errors="replace", timeout=SECONDS, env={**os.environ, "BUILD": str(build), "KERNEL": KERNELS[kernel]})
-    if done.returncode == 77:
-        pytest.skip(done.stdout.strip())
-    assert done.returncode == 0, done.stdout + done.stderr
-    return out
+    folder = emulated.ARM64 / "tests" / "bpf"
+    script = "".join(f"/{folder}/walk_test {CASES[name].replace('PROG', f'/{folder}/prog')} >/out/{shlex.quote(name)} 2>&1\n"
+                     f"echo status $? >>/out/{shlex.quote(name)}\n" for name in RUN[kernel])
+    return emulated.boot(kernel, out, script, [folder / "walk_test", *(folder / "prog" / name for name in PROGRAMS)])
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +38,7 @@ def machines(tmp_path_factory):
     return functools.cache(lambda kernel: boot(kernel, tmp_path_factory.mktemp("machine")))
 
 
-@pytest.mark.parametrize("kernel, case", [(kernel, case) for kernel in KERNELS for case in RUN[kernel]])
+@pytest.mark.parametrize("kernel, case", [(kernel, case) for kernel in emulated.KERNELS for case in RUN[kernel]])
 def test_walks_like_libdw(machines, kernel, case):
     text = (machines(kernel) / case).read_text()
     assert text.endswith("status 0\n"), text[-4000:]
