@@ -2,6 +2,7 @@
 """The stack walk on aarch64: Debian's kernel on an emulated machine, real probes, each stack compared with libdw's (tests/bpf/walk_test)."""
 
 import functools
+import re
 import shlex
 
 import pytest
@@ -42,4 +43,6 @@ def machines(tmp_path_factory):
 def test_walks_like_libdw(machines, kernel, case):
     text = (machines(kernel) / case).read_text()
     assert text.endswith("status 0\n"), text[-4000:]
-    assert ", 0 differ" in text
+    # libdw may lose its way where a signal came; then all that differs is that this walk came to the end.
+    differ = int(re.search(r", (\d+) differ", text).group(1))
+    assert differ <= 5 and differ == len(re.findall(r"^differs: end 0, \d+ frames, libdw \d+ \(cut\)$", text, re.M)), text[:4000]

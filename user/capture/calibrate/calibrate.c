@@ -102,7 +102,11 @@ static void on_note(void *ctx, const struct intake_who *who, enum intake_note no
 }
 
 /* One helper at a time calls one function at a time. */
-static const struct probe_config config = { .ring_sz = RING_SZ, .calls_max = AT_ONCE_MAX };
+static const struct probe_config config = {
+	.ring_sz = RING_SZ,
+	.calls_max = AT_ONCE_MAX,
+	.subjects = 1u << ALYS_SUBJECT_ALLOCATIONS,
+};
 
 static int count_losses(const struct calibrating *c, uint64_t *out)
 {
