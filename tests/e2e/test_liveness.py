@@ -175,7 +175,7 @@ def test_more_collections_than_can_be_read(tmp_path, started):
     tracer.stop()
     assert program.finish() == 0
     rows = ledger(trace).rows
-    assert 10 < rows["collections-missed"] < rows["collections"], rows
+    assert 0 < rows["collections-missed"] < rows["collections"], rows
 
 
 def stat_of(pid):
