@@ -46,7 +46,7 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 		bpf_map_update_elem(&targets, &child, mark, BPF_ANY);
 	if (config.all || (mark && config.follow))
 		map_list_fork(parent, child);
-	emit_proc(ALYS_EV_FORK, child);
+	emit_proc(ALYS_EV_FORK, child, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
@@ -61,7 +61,7 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 	__sync_fetch_and_add(&gc_epoch, 1);
 	struct hold held = hold_wanted();
 	__u64 program = bpf_get_current_task_btf()->self_exec_id;
-	hold(&held, emit_proc_at(ALYS_EV_EXEC, program, held.time, held.who));
+	hold(&held, emit_proc_at(ALYS_EV_EXEC, program, held.time, held.who, BPF_RB_FORCE_WAKEUP));
 	return 0;
 }
 
@@ -75,7 +75,7 @@ int on_link(struct pt_regs *ctx)
 	if (!is_target())
 		return 0;
 	struct hold held = hold_wanted();
-	hold(&held, emit_proc_at(ALYS_EV_MAPPED, 0, held.time, held.who));
+	hold(&held, emit_proc_at(ALYS_EV_MAPPED, 0, held.time, held.who, BPF_RB_FORCE_WAKEUP));
 	return 0;
 }
 
@@ -107,8 +107,8 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 	if (is_reported()) {
 		map_list_drop(tgid);
 		if (config.windowed || config.page_windows)
-			emit_proc(ALYS_EV_USED, cpu_time(task));
-		emit_proc(ALYS_EV_EXIT, ALYS_EXIT_STATUS | (__u32)BPF_CORE_READ(task, exit_code));
+			emit_proc(ALYS_EV_USED, cpu_time(task), BPF_RB_NO_WAKEUP);
+		emit_proc(ALYS_EV_EXIT, ALYS_EXIT_STATUS | (__u32)BPF_CORE_READ(task, exit_code), BPF_RB_NO_WAKEUP);
 	}
 	bpf_map_delete_elem(&targets, &tgid);
 	bpf_map_delete_elem(&gc_states, &tgid);
@@ -123,6 +123,6 @@ int on_oom(struct bpf_raw_tracepoint_args *ctx)
 	if (victim >> 32)
 		victim = tgid_of((struct task_struct *)victim);
 	if (recording)
-		emit_proc(ALYS_EV_OOM, victim);
+		emit_proc(ALYS_EV_OOM, victim, BPF_RB_FORCE_WAKEUP);
 	return 0;
 }

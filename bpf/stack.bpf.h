@@ -63,7 +63,7 @@ static __always_inline void miss_send(__u64 addr)
 	if (now - *last < MISS_PAUSE_NS)
 		return;
 	*last = now;
-	emit_proc(ALYS_EV_MISS, addr);
+	emit_proc(ALYS_EV_MISS, addr, BPF_RB_FORCE_WAKEUP);
 }
 
 /*

@@ -60,6 +60,10 @@ def test_pages_of_each_kind(started, tmp_path):
     touched, left = r.pages("alloc"), r.pages("live")
     if r.huge != 3 * HUGE:  # none were to be had
         r.truth["touch_huge"] = touched.get("touch_huge", 0), left.get("touch_huge", 0)
+    # For lack of a free huge page the kernel gives one page, and may make a huge one of it later: by its doing, in no row.
+    later, rest = divmod(r.truth["touch_huge"][0] - touched["touch_huge"], HUGE - 1)
+    if later and not rest and later * (HUGE - 1) <= r.counted("pages-no-place"):
+        r.truth["touch_huge"] = touched["touch_huge"], left["touch_huge"]
     # The page of its stack frame may have been resident before.
     assert abs(touched.pop("touch_stack") - r.truth["touch_stack"][0]) <= 1
     del r.truth["touch_stack"]
