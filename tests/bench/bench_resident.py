@@ -30,9 +30,9 @@ def ask(*words):
 
 
 def in_programs():
-    """Seconds that the kernel has counted inside the BPF programs that are loaded now, of all processes."""
+    """{number: nanoseconds} that the kernel has counted inside each BPF program, of all processes."""
     listed = subprocess.run(["bpftool", "-j", "prog"], capture_output=True, text=True, check=True).stdout
-    return sum(p.get("run_time_ns", 0) for p in json.loads(listed)) / 1e9
+    return {p["id"]: p.get("run_time_ns", 0) for p in json.loads(listed)}
 
 
 def set_statistics(on):
@@ -63,7 +63,9 @@ class Cost:
         return self
 
     def __exit__(self, *_):
-        self.seconds, self.counted = self.cpu() - self.began[0], in_programs() - self.began[1]
+        cpu, before = self.began
+        self.seconds = self.cpu() - cpu
+        self.counted = sum(ns - before.get(number, 0) for number, ns in in_programs().items()) / 1e9
 
 
 def filled(options):

@@ -290,6 +290,16 @@ static void spend(struct spender *s, double until, double traps)
 	}
 }
 
+/* Of what attaching takes from each processor the programs lose the part of the time that they run. */
+static void test_stalls(void **unused)
+{
+	struct budget b = { .max = 0.01 };
+	(void)unused;
+	budget_note(&b, &(struct spending){ .stalled_s = 0.002, .wall_s = 1, .in_s = 0.02, .cpu_s = 0.5, .turn = true });
+	assert_true(fabs(b.spent_s - 0.001) < 1e-9);
+	assert_true(fabs(b.cpu_s - 0.499) < 1e-9);
+}
+
 /* The load changes tenfold, up and down; over a minute what was asked for is kept, and after some seconds it is again. */
 static void test_budget(void **unused)
 {

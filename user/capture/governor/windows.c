@@ -232,6 +232,7 @@ static void note(struct windows *w, uint64_t now, uint64_t in_ns, bool turn)
 		.traps = spent.traps - w->spent.traps,
 		.kept = spent.kept - w->spent.kept,
 		.samples = spent.samples - w->spent.samples,
+		.stalled_s = (double)(spent.stalled_ns - w->spent.stalled_ns) / 1e9,
 		.cpu_s = cpu_since(w),
 		.wall_s = (double)(now - w->noted_ns) / 1e9,
 		.in_s = (double)in_ns / 1e9,

@@ -70,6 +70,7 @@ struct probe {
 	double fault_traps;        /* stops at a probe that cost as much as a fault that is passed over */
 	struct alys_faults faults; /* as of probe_window_spent */
 	double faults_ours;        /* of these, at targets */
+	uint64_t rewriting_ns;     /* took attaching and detaching of tracepoints */
 	uint32_t subjects;         /* 1 << ALYS_SUBJECT_* */
 	uint32_t trials_cnt;
 	struct files files;

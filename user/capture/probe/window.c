@@ -13,6 +13,7 @@
 
 #include "access/rights.h"
 #include "alys.skel.h"
+#include "base/clock.h"
 #include "probe/detaching.h"
 #include "probe/load.h"
 #include "probe/price.h"
@@ -75,6 +76,18 @@ size_t probe_window_links(struct probe *p)
 	return n;
 }
 
+/*
+ * To attach or detach a tracepoint the kernel rewrites its own code and makes every processor wait. What this thread spends
+ * there, waiting for them as well, is about what each of them loses.
+ */
+static int listen_in_window(struct probe *p, bool on)
+{
+	uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int rc = listen_pages(p, on);
+	p->rewriting_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	return rc;
+}
+
 /* A link whose process has ended stays detached. */
 void probe_window_attach(struct probe *p)
 {
@@ -86,7 +99,7 @@ void probe_window_attach(struct probe *p)
 			a->fd = rights_link(&a->reattach->link);
 	}
 	if (p->page_windows && !p->listening_pages)
-		p->listening_pages = !listen_pages(p, true);
+		p->listening_pages = !listen_in_window(p, true);
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -116,7 +129,7 @@ void probe_window_detach(struct probe *p)
 		detaching_put(&gone, 1);
 	}
 	if (p->page_windows)
-		listen_pages(p, false);
+		listen_in_window(p, false);
 	p->listening_pages = false;
 	pthread_mutex_unlock(&p->lock);
 	detaching_await();
@@ -139,7 +152,10 @@ int probe_window_spent(struct probe *p, struct window_spent *out)
 	int rc = probe_stats(p, &s);
 	uint64_t recorded = s.n[ALYS_ST_REC_ALLOC] + s.n[ALYS_ST_REC_REALLOC] + s.n[ALYS_ST_REC_FREE];
 	uint64_t pages = s.n[ALYS_ST_HIT_PAGE] + s.n[ALYS_ST_HIT_GONE];
-	*out = (struct window_spent){ s.n[ALYS_ST_TRAPS], p->windowed ? recorded : pages, s.n[ALYS_ST_TRAPS_KEPT] };
+	*out = (struct window_spent){ s.n[ALYS_ST_TRAPS], p->windowed ? recorded : pages, s.n[ALYS_ST_TRAPS_KEPT], 0 };
+	pthread_mutex_lock(&p->lock);
+	out->stalled_ns = p->rewriting_ns;
+	pthread_mutex_unlock(&p->lock);
 	if (p->page_windows) {
 		note_faults(p);
 		out->traps += (uint64_t)(p->fault_traps * p->faults_ours);

@@ -27,6 +27,7 @@ void probe_window_detach(struct probe *p);
 struct window_spent {
 	uint64_t traps, samples; /* totals */
 	uint64_t kept;           /* of the traps, at probes that stay attached */
+	uint64_t stalled_ns;     /* total, by which attaching and detaching held up each processor */
 };
 
 int probe_window_spent(struct probe *p, struct window_spent *out);

@@ -20,10 +20,12 @@ static void follow(double *of, double now, double share)
 void budget_note(struct budget *b, const struct spending *s)
 {
 	double kept = (double)s->kept * b->price.trap_s;
-	double all = (double)s->traps * b->price.trap_s + (double)s->samples * b->price.sample_s, cost = all - kept;
 	double share = b->known ? 1 - exp(-s->wall_s / SMOOTH_S) : 1;
 	if (!(s->wall_s > 0))
 		return;
+	double all =
+		(double)s->traps * b->price.trap_s + (double)s->samples * b->price.sample_s + s->stalled_s * s->cpu_s / s->wall_s;
+	double cost = all - kept;
 	/* The programs' CPU time includes that of the probes. Probes that stay attached count as the programs' own time. */
 	double own = s->cpu_s > cost ? s->cpu_s - cost : 0;
 	b->spent_s += all;

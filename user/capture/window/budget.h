@@ -34,6 +34,7 @@ struct budget {
 struct spending {
 	uint64_t traps, samples;
 	uint64_t kept;       /* of the traps, those at probes that stay attached */
+	double stalled_s;    /* of each processor, by attaching and detaching */
 	double cpu_s;        /* of the programs */
 	double wall_s, in_s; /* total time, and time with any probes attached */
 	bool turn;           /* one window, including the gap before it */
