@@ -329,8 +329,9 @@ static void test_no_limit(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_by_time), cmocka_unit_test(test_counted), cmocka_unit_test(test_by_cpu),
-		cmocka_unit_test(test_gaps),    cmocka_unit_test(test_budget),  cmocka_unit_test(test_no_limit),
+		cmocka_unit_test(test_by_time),  cmocka_unit_test(test_counted), cmocka_unit_test(test_by_cpu),
+		cmocka_unit_test(test_gaps),     cmocka_unit_test(test_budget),  cmocka_unit_test(test_stalls),
+		cmocka_unit_test(test_no_limit),
 	};
 	state = 20;
 	return cmocka_run_group_tests(tests, NULL, NULL);
