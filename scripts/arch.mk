@@ -15,12 +15,14 @@ EMULATE := $(if $(CROSS),qemu-$(MACHINE) -L $(SYSROOT))
 # The libraries of the other architecture, unpacked from Debian's packages and not installed.
 ifneq ($(SYSROOT),)
 # What unit tests and the programs of the emulated machine (scripts/test-kernel) need besides.
-TESTED := libcmocka-dev,libevent-2.1-7,libgc-dev,libjemalloc2,libtcmalloc-minimal4,libmimalloc-dev,musl,busybox-static
+TESTED := libcmocka-dev,libevent-2.1-7,libgc-dev,libjemalloc2,libtcmalloc-minimal4,libmimalloc-dev,musl,busybox-static,systemtap-sdt-dev
 all: $(SYSROOT)
-$(SYSROOT):
+# Anew when these lists change. What its packages say about their libraries is kept: `make deb` needs it to name dependencies.
+$(SYSROOT): scripts/arch.mk scripts/deps scripts/sysroot-libraries
 	$(call say,SYSROOT,$@)
-	$(Q)rm -rf $@.new && mmdebstrap --quiet --variant=extract --architectures=$(ARCH) \
-		--include=$$(scripts/deps libraries $(ARCH) | tr ' ' ,),$(TESTED) $$(. /etc/os-release && echo $$VERSION_CODENAME) $@.new && mv $@.new $@
+	$(Q)rm -rf $@.new && mmdebstrap --quiet --variant=extract --architectures=$(ARCH) --extract-hook='scripts/sysroot-libraries "$$1"' \
+		--include=$$(scripts/deps libraries $(ARCH) | tr ' ' ,),$(TESTED) $$(. /etc/os-release && echo $$VERSION_CODENAME) $@.new && \
+		rm -rf $@ && mv $@.new $@ && touch $@
 endif
 .DEFAULT_GOAL := all
 
