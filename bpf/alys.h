@@ -244,7 +244,7 @@ struct alys_sampled_object {
 #define ALYS_SITE_OPEN 32768   /* frees below this one are the program's */
 #define ALYS_SITE_TRIAL 64     /* results are read at `ret`; other predictions are only compared with them */
 
-/* Where an exit finds the result. */
+/* Where an exit finds the result: the number of a register on aarch64, below on x86-64. */
 #define ALYS_REG_RAX 0
 #define ALYS_REG_RBX 1
 #define ALYS_REG_RCX 2
@@ -253,8 +253,8 @@ struct alys_sampled_object {
 #define ALYS_REG_RDI 5
 #define ALYS_REG_RBP 6
 #define ALYS_REG_R8 7    /* up to r15 = 14 */
-#define ALYS_REG_LIST 15 /* no register: the head of the list that the entry stored */
-#define ALYS_REG_RSP 16  /* in notes only */
+#define ALYS_REG_SP 31   /* in notes only */
+#define ALYS_REG_LIST 32 /* no register: the head of the list that the entry stored */
 
 /* Where an argument of a program's own probe is. */
 #define ALYS_NOTE_NONE 0 /* the probe has no such argument */

@@ -47,7 +47,7 @@ sources_fuzz_daemon = user/service/daemon/protocol.c $(call c_files,user/foundat
 $(UNIT:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/unit/%.c $$(call module_objects,$$(call modules_for,$$*))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(flags_$*) $(CFLAGS) $(says_machine) -Itests $(LDFLAGS) $(wraps_$*:%=-Wl,--wrap=%) -o $@ $(filter %.c %.o,$^) -lcmocka $(LDLIBS)
+	$(Q)$(CC) $(flags_$*) $(CFLAGS) $(says_machine) -Itests -Itests/unit/$(MACHINE) $(LDFLAGS) $(wraps_$*:%=-Wl,--wrap=%) -o $@ $(filter %.c %.o,$^) -lcmocka $(LDLIBS)
 
 # `make check` replays the corpus, one input per run. `make fuzz-NAME` runs libFuzzer.
 $(FUZZ:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/fuzz/%.c tests/fuzz/replay.c \
@@ -67,19 +67,20 @@ progs: $(PROGS)
 
 # A test program's compiler, flags and libraries are given in its first lines: /* cc: ... */ /* flags: ... */ /* libs: ... */
 prog_says = $(shell sed -n 's,^/\* $(1): \(.*\) \*/,\1,p' $(2))
-prog_flags = -O2 -g -fomit-frame-pointer -Wall -Werror -Itests/prog $(call prog_says,flags,$(1))
+prog_flags = -O2 -g -fomit-frame-pointer -Wall -Werror -Itests/prog -Itests/prog/$(MACHINE) $(call prog_says,flags,$(1))
+prog_headers := $(wildcard tests/prog/*.h tests/prog/*.hh tests/prog/$(MACHINE)/*.h)
 
 $(BUILD)/tests/prog/lib_%.so: tests/prog/lib_%.c
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(call prog_flags,$<) -shared -fPIC -o $@ $<
 
-$(BUILD)/tests/prog/%: tests/prog/%.c $(wildcard tests/prog/*.h)
+$(BUILD)/tests/prog/%: tests/prog/%.c $(prog_headers)
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(or $(call prog_says,cc,$<),$(CC)) -std=gnu11 -D_GNU_SOURCE $(call prog_flags,$<) -o $@ $< $(call prog_says,libs,$<)
 
-$(BUILD)/tests/prog/%: tests/prog/%.cc $(wildcard tests/prog/*.h tests/prog/*.hh)
+$(BUILD)/tests/prog/%: tests/prog/%.cc $(prog_headers)
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) -D_GNU_SOURCE $(call prog_flags,$<) -o $@ $< $(call prog_says,libs,$<)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the registers of a probed thread hold: arguments by their number, results by the site's register. ALYS_REG_* are
- * the numbers of x0 to x30 here, except for ALYS_REG_LIST and ALYS_REG_RSP. The twin is in ../x86_64.
+ * the numbers of x0 to x30 here. The twin is in ../x86_64.
  */
 #ifndef ALYS_REGISTERS_BPF_H
 #define ALYS_REGISTERS_BPF_H
@@ -45,6 +45,8 @@ static __noinline __u64 register_no(struct pt_regs *ctx, __u32 reg)
 		REGISTER_CASE(12)
 		REGISTER_CASE(13)
 		REGISTER_CASE(14)
+		REGISTER_CASE(15)
+		REGISTER_CASE(16)
 		REGISTER_CASE(17)
 		REGISTER_CASE(18)
 		REGISTER_CASE(19)

@@ -16,9 +16,10 @@ from conftest import ROOT, alys, assert_law, assert_same, events_of, tally
 # Programs whose every call must be found, site by site; and how many of their processes say what they did.
 EXACT = {"c_libc": 1, "c_threads": 1, "c_static": 1, "c_leaves": 1, "c_seccomp": 1, "cpp_new": 1, "cpp_exceptions": 1, "c_fork": 3,
          "c_gc": 1, "c_gcentries": 1, "alloc.debug": 1}
-OPTIONS = {"c_fork": "--follow"}
+OPTIONS = {"c_fork": "--follow", "c_usdt": "-a usdt", "c_sdt": "-a usdt"}
 LEFT = {"c_longjmp": 1, "c_siglongjmp": 1}
-RUN = {"6.1": {"c_libc": 1, "cpp_exceptions": 1}, "6.12": {**EXACT, **LEFT}}
+NOTED = {"c_usdt": 1, "c_sdt": 1}
+RUN = {"6.1": {"c_libc": 1, "cpp_exceptions": 1, "c_usdt": 1}, "6.12": {**EXACT, **LEFT, **NOTED}}
 KILLED = "c_grow"
 VERBS = {"6.1": [], "6.12": ["c_malloc", "c_gclive", "c_mappings"]}
 
@@ -92,6 +93,31 @@ def test_calls_that_a_signal_left(machine, tmp_path):
     made = sites["site_after_jump"]["allocs"]
     assert made == 5000 and made - 300 < seen[pid]["site_after_jump"]["allocs"] <= made
     assert_law(machine / "c_siglongjmp.alys", lost=None)
+
+
+@pytest.mark.parametrize("machine", emulated.KERNELS, indirect=True)
+def test_own_probes(machine, tmp_path):
+    """Every form of an argument; the nop is emulated by the newer kernel and stepped over by the older one."""
+    truth, seen = recorded(machine, "c_usdt", tmp_path)
+    (pid, sites), = truth.items()
+    assert sites["site_usdt_counted"]["allocs"] == 500, "the kernel raised its counter of tracers"
+    assert_same(sites, seen[pid])
+    book = assert_law(machine / "c_usdt.alys", lost=2)
+    assert book.skipped == 0 and book.rows["unreadable"] == 2, "a negative weight and a negative size"
+    assert re.search(r"^own probes +6 of 9 notes for allocations in \S+/c_usdt$", alys("info", machine / "c_usdt.alys").stdout, re.M)
+    assert {row for row in book.rows if row.startswith("stack-end-")} == {"stack-end-complete"}
+
+
+@NEWER
+def test_probes_of_systemtaps_header(machine, tmp_path):
+    """The compiler chose where their arguments are. One block in eight is reported, and stands for eight."""
+    truth, seen = recorded(machine, "c_sdt", tmp_path)
+    (pid, sites), = truth.items()
+    assert sites["site_sdt_alloc"]["allocs"] == 500
+    assert_same(sites, seen[pid])
+    (row,) = json.loads(alys("report", "--show", "alloc", "-f", "json", machine / "c_sdt.alys").stdout)["rows"]
+    assert row["bytes"] == pytest.approx(8 * sites["site_sdt_alloc"]["bytes"], rel=0.001)
+    assert assert_law(machine / "c_sdt.alys").skipped == 0
 
 
 @NEWER

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/arch.h"
 #include "notes/notes.h"
 #include "sites/listing.h"
 
@@ -45,7 +46,7 @@ static void as_notes(const uint8_t *data, size_t size)
 	f->head.e_ident[EI_DATA] = ELFDATA2LSB;
 	f->head.e_ident[EI_VERSION] = EV_CURRENT;
 	f->head.e_type = ET_DYN;
-	f->head.e_machine = EM_X86_64;
+	f->head.e_machine = elf_arch.machine;
 	f->head.e_version = EV_CURRENT;
 	f->head.e_ehsize = sizeof(f->head);
 	f->head.e_shoff = offsetof(struct file, sections);

@@ -15,6 +15,7 @@
 
 #include "functions/functions.h"
 #include "functions/patterns.h"
+#include "sample_functions.h"
 
 #define PATH "/opt/app/bin/server-1.2"
 
@@ -99,15 +100,6 @@ static void test_wrong_patterns(void **state)
 	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
 		assert_int_equal(pattern_check(right[i], &err), 0);
 }
-
-/* A loop that begins with the function; two names of one function; its cold part. */
-void sample_loop(void);
-void sample_name(void);
-__asm__(".text\n.type sample_loop, @function\nsample_loop:\n\tdec %rdi\n\tjnz sample_loop\n\tret\n.size sample_loop, . - "
-	"sample_loop\n"
-	".type sample_name, @function\n.type sample_alias, @function\nsample_name:\nsample_alias:\n\tsub $8,%rsp\n\tpush %rbx\n"
-	"\tpop %rbx\n\tadd $8,%rsp\n\tret\n.size sample_name, . - sample_name\n.size sample_alias, . - sample_alias\n"
-	".type sample_name.cold, @function\nsample_name.cold:\n\tnop\n\tret\n.size sample_name.cold, . - sample_name.cold\n");
 
 __attribute__((always_inline)) static inline int sample_inlined(int n)
 {

@@ -30,7 +30,9 @@ uint8_t wire_reg(insn_regs regs)
 
 const char *wire_name(uint8_t reg)
 {
-	static const char *const names[] = { "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "r8",
-					     "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "the list's head" };
-	return names[reg];
+	static const char *const names[] = {
+		"rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "r8",
+		"r9",  "r10", "r11", "r12", "r13", "r14", "r15", [ALYS_REG_LIST] = "the list's head",
+	};
+	return reg <= ALYS_REG_LIST ? names[reg] : NULL;
 }

@@ -8,8 +8,7 @@
 
 #include "base/vec.h"
 #include "notes/notes.h"
-
-#define NOP 0x90
+#include "notes/note_place.h"
 
 struct finding {
 	const struct elf *elf;
@@ -56,16 +55,12 @@ static enum entry_choice take_args(const struct note *n, struct site *s)
 	return got == -ENOTSUP ? ENTRY_NOTE_PLACES : got < least ? ENTRY_NOTE_ARGS : ENTRY_NOTED;
 }
 
-/*
- * Only on a nop of one byte: the kernel may rewrite one of five bytes into a call, which another thread can be in the
- * middle of.
- */
 static enum entry_choice choose(const struct elf *e, const struct note *n, struct site *s)
 {
-	const uint8_t *code = elf_bytes(e, n->vaddr, 1);
+	const uint8_t *code = elf_bytes(e, n->vaddr, note_nop.len);
 	if (!code || !elf_offset_of(e, n->vaddr, &s->offset))
 		return ENTRY_NO_CODE;
-	if (*code != NOP)
+	if (memcmp(code, note_nop.bytes, note_nop.len))
 		return ENTRY_NOTE_NOP;
 	return take_semaphore(e, n->semaphore, &s->semaphore) ? take_args(n, s) : ENTRY_NOTE_SEMAPHORE;
 }
@@ -83,7 +78,7 @@ static int add_note(void *ctx, const struct note *n)
 	if (!s)
 		return -ENOMEM;
 	*s = (struct site){ .row = row, .row_no = row_no, .family = row->family, .func = n->vaddr, .vaddr = n->vaddr };
-	s->emulated = true;
+	s->emulated = note_nop.emulated;
 	snprintf(s->said, sizeof(s->said), "%s", n->args);
 	s->why.choice = choose(f->elf, n, s);
 	s->state = s->why.choice == ENTRY_NOTED ? SITE_PROBED : SITE_REFUSED;

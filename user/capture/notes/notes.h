@@ -13,7 +13,7 @@
 /* A probe, as in its note. Borrowed texts, valid during the call. */
 struct note {
 	const char *provider, *name;
-	const char *args;   /* "8@%rdi -4@-20(%rbp) 8@$1": SIZE@PLACE, a negative size is a signed one */
+	const char *args;   /* "8@%rdi -4@-20(%rbp) 8@$1", "8@x0 -4@[sp, 12] 8@1": SIZE@PLACE, a negative size is a signed one */
 	uint64_t vaddr;     /* of its instruction */
 	uint64_t semaphore; /* address of a 16-bit counter of its tracers; 0 = none */
 };

@@ -11,8 +11,7 @@
 
 #include "allocators/own.h"
 #include "base/vec.h"
-
-#define REGISTERS (ALYS_REG_LIST + 1)
+#include "code/wire_register.h"
 
 #define TERMINATE(text) ((text)[sizeof(text) - 1] = 0)
 /* A byte that was received as a bool may be neither true nor false. */
@@ -77,8 +76,8 @@ static void settle_site(struct site *s)
 bool note_arg_ok(const struct alys_note_arg *a)
 {
 	bool sized = a->size == 1 || a->size == 2 || a->size == 4 || a->size == 8;
-	return a->form == ALYS_NOTE_NONE ||
-	       (a->form <= ALYS_NOTE_MEMORY && sized && a->is_signed <= 1 && a->reg <= ALYS_REG_RSP && a->reg != ALYS_REG_LIST);
+	return a->form == ALYS_NOTE_NONE || (a->form <= ALYS_NOTE_MEMORY && sized && a->is_signed <= 1 &&
+					     (a->reg == ALYS_REG_SP || (a->reg < ALYS_REG_SP && wire_name(a->reg))));
 }
 
 static int take_site(struct cursor *c, struct site_list *l)
@@ -90,8 +89,8 @@ static int take_site(struct cursor *c, struct site_list *l)
 	memcpy(s, from, sizeof(*s));
 	settle_site(s);
 	s->row = allocator_at(s->row_no);
-	if (!s->row || (unsigned int)s->family >= ALLOC_FAMILIES || (unsigned int)s->state > SITE_REFUSED ||
-	    s->reg >= REGISTERS || !entry_reason_ok(&s->why) || !lost_reason_ok(&s->lost_why))
+	if (!s->row || (unsigned int)s->family >= ALLOC_FAMILIES || (unsigned int)s->state > SITE_REFUSED || !wire_name(s->reg) ||
+	    !entry_reason_ok(&s->why) || !lost_reason_ok(&s->lost_why))
 		return -EPROTO;
 	for (int i = 0; i < ALYS_NOTE_ARGS; i++) {
 		if (!note_arg_ok(&s->note.arg[i]))
@@ -113,7 +112,7 @@ static int take_exit(struct cursor *c, size_t sites, struct site_list *l)
 	SETTLE(x->emulated);
 	SETTLE(x->plain);
 	TERMINATE(x->in);
-	return !exit_reason_ok(&x->why) || x->reg >= REGISTERS || x->size_reg >= REGISTERS || x->kind_reg >= REGISTERS ||
+	return !exit_reason_ok(&x->why) || !wire_name(x->reg) || !wire_name(x->size_reg) || !wire_name(x->kind_reg) ||
 			       x->whole_call_of > sites
 		       ? -EPROTO
 		       : 0;

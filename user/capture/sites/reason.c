@@ -20,7 +20,7 @@ static const char *const choices[ENTRY_CHOICES] = {
 	[ENTRY_LOADER] = "the dynamic loader's own, for its start only",
 	[ENTRY_NO_CODE] = "its code is not in the file",
 	[ENTRY_NOTED] = "the nop of its note in .note.stapsdt",
-	[ENTRY_NOTE_NOP] = "its instruction is not a nop of one byte, on which alone a probe is safe: build the program with "
+	[ENTRY_NOTE_NOP] = "its instruction is not a plain nop, on which alone a probe is safe: build the program with "
 			   "systemtap's sys/sdt.h",
 	[ENTRY_NOTE_SEMAPHORE] = "its semaphore is not in the file's data",
 	[ENTRY_NOTE_ARGS] = "its note does not name the block and its size, or only the block of a free",

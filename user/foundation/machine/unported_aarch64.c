@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * machine/unported of aarch64: see unported.h. What reads layouts from machine code (code/tcache, code/counter, sites/lists,
- * sites/collections, beam), and the arguments of notes, know x86-64 only: there, they find nothing.
+ * sites/collections, beam) knows x86-64 only: there, it finds nothing.
  */
 #include "machine/unported.h"
 
@@ -9,5 +9,5 @@ const char *unported(void)
 {
 	return "calls are recorded as on x86-64, but no result is known at the entry; not there yet: libgc's refills "
 	       "(--sample-at "
-	       "refill) and what it collected, probes that programs define (USDT), heaps of Erlang VMs; not possible: --rss";
+	       "refill) and what it collected, heaps of Erlang VMs; not possible: --rss";
 }
