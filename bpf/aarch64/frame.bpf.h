@@ -20,7 +20,7 @@
 #define RETURN_PROBE_AT(cfa) (cfa)
 /* Where the return address was that led from one frame to the next: beside x29. */
 #define RETURN_AT(f, next) (((f)->at & ~(__u64)WALK_FRAME_FLAGS) + 8)
-/* The return address of the probed function is in x30, see link_is. */
+/* The return address of the probed function was in x30, see link_is. */
 #define STEP_READS_NOTHING(f) ((f)->at & WALK_FRAME_KEEPS_BP)
 /* x30 of a caller: it has held other return addresses since. */
 #define LINK_LOST (~0ull)
@@ -48,17 +48,17 @@ static __always_inline void link_lose(struct walk_state *s)
 	s->link.now = LINK_LOST;
 }
 
-/* Would the probed function return to where it did in the last walk? */
+/* Would the probed function return to where it did in the last walk? That word of a record is compared like all others. */
 static __always_inline bool link_is(const struct walk_state *s, const struct walk_frame *caller)
 {
-	return s->link.now == caller->ip;
+	return HAS_RECORD(s) || s->link.now == caller->ip;
 }
 
-/* x30 still has the return address; x29 is the caller's, or the caller's is in the record. */
+/* The caller's x29 and the return address are in the record; before there is one, x29 is the caller's, and x30 the address. */
 static __always_inline void rule_entry(struct walk_state *s)
 {
-	s->ra_at = 0;
 	s->bp_at = HAS_RECORD(s) ? s->bp : 0;
+	s->ra_at = s->bp_at ? s->bp_at + 8 : 0;
 	s->at = s->bp_at ?: WALK_FRAME_KEEPS_BP;
 }
 
@@ -109,8 +109,13 @@ static __always_inline int return_read(struct walk_slot *w, __u64 *ip)
 /* The caller of a probed function whose walk has begun. */
 static __always_inline int entry_return(struct walk_slot *w, __u64 cfa, __u64 *ip)
 {
-	*ip = w->s.link.now;
-	return RULE_OK;
+	if (!HAS_RECORD(&w->s)) {
+		*ip = w->s.link.now;
+		return RULE_OK;
+	}
+	int read = stack_word(w, w->s.bp + 8, ip);
+	*ip = CODE_ADDRESS(*ip);
+	return read;
 }
 
 #endif

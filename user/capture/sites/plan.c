@@ -47,3 +47,14 @@ bool plan_cfa_ok(void *ctx, const struct flow_node *n)
 	uint32_t off;
 	return !p->options->cfa_at || !p->options->cfa_at(p->options->cfa_ctx, n->in.vaddr, &off) || off == (uint32_t)n->cfa;
 }
+
+/* Where calls leave it in a register, it is found beside the frame pointer (bpf/aarch64/frame.bpf.h). */
+bool plan_return_known(const struct flow *w, const struct flow_node *n)
+{
+	bool known = insn_machine.link < 0;
+	for (size_t i = 0; i < w->nodes_cnt && !known && n->frame; i++) {
+		const struct flow_node *r = &w->nodes[i];
+		known = r->in.records && flow_cfa_known(r) && r->cfa - r->in.record_delta == n->frame;
+	}
+	return known;
+}

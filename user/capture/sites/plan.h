@@ -35,4 +35,7 @@ int plan_arg_reg(unsigned int n);
 /* Does the unwind table agree about n's CFA, or know nothing of it? ctx is the plan. */
 bool plan_cfa_ok(void *ctx, const struct flow_node *n);
 
+/* Does a walk that begins at this node find the return address? */
+bool plan_return_known(const struct flow *w, const struct flow_node *n);
+
 #endif
