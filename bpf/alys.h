@@ -332,9 +332,9 @@ struct alys_range {
  * `counting`, refills the list first; otherwise the call goes to the global allocator.
  */
 struct alys_lists {
-	__u64 tls_index_vaddr; /* of the {module id, offset} words for __tls_get_addr; 0 = static TLS */
-	__s64 tls_offset;      /* static TLS: offset from the thread pointer */
-	__u64 extra_vaddr;     /* int: bytes added to every request */
+	__u64 tls_index_vaddr; /* of the {module id, offset} words for __tls_get_addr, or a TLS descriptor's (aarch64); 0 = static TLS */
+	__s64 tls_offset;  /* static TLS: offset from the thread pointer */
+	__u64 extra_vaddr; /* int: bytes added to every request */
 	__u32 kinds, per_kind;
 	__u32 counting, top;
 };

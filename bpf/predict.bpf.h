@@ -72,8 +72,13 @@ static __always_inline __u64 tls_address(const struct alys_lists *l, __u64 fsbas
 	__u64 index[2], dtv, block;
 	if (!l->tls_index_vaddr)
 		return fsbase + l->tls_offset;
-	if (bpf_probe_read_user(index, sizeof(index), (void *)(l->tls_index_vaddr + bias)) || !read_word(&dtv, DTV_AT(fsbase)) ||
-	    !read_word(&block, dtv + index[0] * 16))
+	if (bpf_probe_read_user(index, sizeof(index), (void *)(l->tls_index_vaddr + bias)))
+		return 0;
+	if (TLS_OFFSET(index))
+		return fsbase + TLS_OFFSET(index);
+	if (TLS_INDEX_AT(index) && bpf_probe_read_user(index, sizeof(index), (void *)TLS_INDEX_AT(index)))
+		return 0;
+	if (!read_word(&dtv, DTV_AT(fsbase)) || !read_word(&block, dtv + index[0] * 16))
 		return 0;
 	return block + index[1];
 }

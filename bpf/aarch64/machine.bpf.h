@@ -28,6 +28,13 @@ struct pt_regs___machine {
 /* The address of the table of thread-local blocks (DTV), from the thread pointer: TLS variant I. */
 #define DTV_AT(pointer) (pointer)
 
+/*
+ * A thread-local variable's descriptor is a function and its argument: the distance from the thread pointer, or, if the module was
+ * loaded later, the address of its number and of the variable's offset there. No program has memory as low as such distances.
+ */
+#define TLS_OFFSET(words) ((words)[1] < 1 << 22 ? (words)[1] : 0)
+#define TLS_INDEX_AT(words) ((words)[1])
+
 #define SYSCALL_NUMBER(regs) ((__s64)MACHINE_OF(regs)->syscallno)
 #define SYSCALL_ARG_0(regs) (MACHINE_OF(regs)->regs[0])
 #define SYSCALL_ARG_1(regs) (MACHINE_OF(regs)->regs[1])

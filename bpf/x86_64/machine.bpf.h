@@ -6,6 +6,9 @@
 #ifndef ALYS_MACHINE_BPF_H
 #define ALYS_MACHINE_BPF_H
 
+/* The words at a thread-local variable's index are its module and its offset there. */
+#define TLS_OFFSET(words) 0
+#define TLS_INDEX_AT(words) 0
 #define THREAD_POINTER(task) ((task)->thread.fsbase)
 /* TLS as in Drepper's "ELF Handling For Thread-Local Storage", 3.4.2 and 4.4.6: variant II. */
 #define DTV_AT(pointer) ((pointer) + 8)

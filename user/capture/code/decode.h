@@ -16,6 +16,7 @@
 typedef uint32_t insn_regs;
 #define INSN_NO_REG (-1)
 #define INSN_BIT(reg) (1u << (reg))
+#define INSN_REGS 32
 #define INSN_ARGS 6
 
 /* What the calling convention makes of them. */
@@ -26,6 +27,7 @@ struct insn_machine {
 	int8_t link;       /* has the return address at a function's entry; INSN_NO_REG: the stack has it */
 	int32_t entry_cfa; /* CFA - sp at a function's entry */
 	bool cheap_ret;    /* the kernel emulates `ret` */
+	bool thread_known; /* the kernel always knows the thread pointer of a running thread */
 };
 
 extern const struct insn_machine insn_machine;
@@ -90,13 +92,54 @@ struct insn_constants {
 	bool compares;   /* cmp with an immediate */
 	bool multiplies; /* imul with one */
 	uint64_t imm;
-	bool reads_tls; /* a 64-bit load at a fixed distance from the thread pointer */
-	int64_t tls;
 	bool takes_address; /* lea of a place in the file */
 	uint64_t address;
 };
 
 void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_constants *out);
+
+/*
+ * Where a register's value comes from, in straight-line code. Needed on aarch64, which puts an address together from several
+ * instructions; on x86-64 an instruction has its address itself, and nothing becomes known.
+ */
+enum insn_origin {
+	INSN_UNKNOWN,
+	INSN_NUMBER,    /* the value, mostly an address */
+	INSN_WORD_AT,   /* loaded from this address */
+	INSN_THREAD,    /* the thread pointer + value */
+	INSN_TLS_BY,    /* distance from the thread pointer that the TLS descriptor at this address tells */
+	INSN_THREAD_BY, /* the thread pointer + that distance */
+};
+
+struct insn_value {
+	enum insn_origin origin;
+	uint64_t value;
+};
+
+struct insn_known {
+	struct insn_value of[INSN_REGS];
+};
+
+/* What is known after an instruction, from what was before. True: it made a value known, and did nothing else. */
+bool insn_know(struct insn_known *k, const uint8_t *bytes, const struct insn *in);
+
+/* Is [base + disp] at a known address? */
+static inline bool insn_address(const struct insn_known *k, int base, int64_t disp, uint64_t *address)
+{
+	if (base < 0 || k->of[base].origin != INSN_NUMBER)
+		return false;
+	*address = k->of[base].value + (uint64_t)disp;
+	return true;
+}
+
+/* A 64-bit load from the thread's own data. */
+struct insn_tls {
+	bool loads;
+	int64_t offset;      /* from the thread pointer */
+	uint64_t descriptor; /* address of the TLS descriptor that tells it, 0 = it is offset */
+};
+
+void insn_tls_of(const uint8_t *bytes, size_t n, const struct insn_known *k, struct insn_tls *out);
 
 /* Effect of an instruction on a 64-bit word in memory, or on a sum in a register; anything else is INSN_OTHER. */
 enum insn_word {
@@ -111,7 +154,8 @@ enum insn_word {
 struct insn_use {
 	enum insn_word does;
 	int8_t reg, from; /* numbers of registers, INSN_NO_REG = none */
-	int8_t base;      /* the place: [base] without displacement, or, without a base, address */
+	int8_t base;      /* the place: [base + disp], or, without a base, address */
+	int64_t disp;
 	uint64_t address;
 };
 
@@ -119,11 +163,12 @@ void insn_use_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_use
 
 /*
  * A 64-bit load from memory, or an addition of what is there: into `reg`, from [base + disp], or, without a base, from
- * address.
+ * address. Or reg = the sum of two registers.
  */
 struct insn_load {
-	bool loads, adds;
+	bool loads, adds, sums;
 	int8_t reg, base;
+	int8_t of[2]; /* registers that are summed */
 	int64_t disp;
 	uint64_t address;
 };

@@ -15,7 +15,7 @@
 #define LINK 30
 #define SP 31 /* or the zero register, by the instruction */
 
-/* AAPCS64 6.1.1: x19 to x29 survive a call. */
+/* AAPCS64 6.1.1: x19 to x29 survive a call. A thread sets its pointer (tpidr_el0) itself; the kernel learns of it at the next switch. */
 const struct insn_machine insn_machine = {
 	.data = ~INSN_BIT(SP),
 	.call_keeps = 0x3ff80000u,
@@ -24,6 +24,7 @@ const struct insn_machine insn_machine = {
 	.link = LINK,
 	.entry_cfa = 0,
 	.cheap_ret = true,
+	.thread_known = false,
 };
 
 struct word {
@@ -310,25 +311,184 @@ bool insn_decode(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn *ou
 	return true;
 }
 
-/* Layouts that x86-64's code tells are not looked for in the code of this machine. */
+/* --- data: where words lie, and what their addresses are made of ---------------------------------------------------- */
+
+/* cmp of a constant. */
 void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_constants *out)
 {
-	(void)bytes, (void)n, (void)vaddr;
+	uint32_t w;
+	(void)vaddr;
 	*out = (struct insn_constants){ 0 };
+	if (n < LEN)
+		return;
+	memcpy(&w, bytes, LEN);
+	out->compares = IS(w, 0x7f80001f, 0x7100001f);
+	out->imm = out->compares ? (uint64_t)bits(w, 10, 12) << (bits(w, 22, 1) ? 12 : 0) : 0;
+}
+
+static int8_t general(unsigned int reg)
+{
+	return reg == SP ? INSN_NO_REG : (int8_t)reg;
+}
+
+/* ldr and str of 64 bits, [base + disp], without moving the base. */
+static enum insn_word word_access(uint32_t w, struct insn_use *out)
+{
+	bool scaled = IS(w, 0xff800000, 0xf9000000), plain = IS(w, 0xffa00c00, 0xf8000000);
+	if (!scaled && !plain)
+		return INSN_OTHER;
+	out->reg = general(bits(w, 0, 5));
+	out->base = (int8_t)bits(w, 5, 5);
+	out->disp = scaled ? (int64_t)bits(w, 10, 12) * 8 : signed_bits(w, 12, 9);
+	return bits(w, 22, 1) ? INSN_LOADS : INSN_STORES;
 }
 
 void insn_use_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_use *out)
 {
-	(void)bytes, (void)n, (void)vaddr;
+	uint32_t w;
+	int32_t delta;
+	(void)vaddr;
 	*out = (struct insn_use){ .reg = INSN_NO_REG, .from = INSN_NO_REG, .base = INSN_NO_REG };
+	if (n < LEN)
+		return;
+	memcpy(&w, bytes, LEN);
+	out->does = word_access(w, out);
+	if (is_sum(w, &delta) && delta == 1) {
+		out->does = INSN_PLUS_1;
+		out->reg = general(bits(w, 0, 5));
+		out->from = general(bits(w, 5, 5));
+	}
+}
+
+/* add of two registers. */
+static bool is_register_sum(uint32_t w)
+{
+	return IS(w, 0xffe0fc00, 0x8b000000);
 }
 
 void insn_load_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_load *out)
 {
-	(void)bytes, (void)n, (void)vaddr;
-	*out = (struct insn_load){ .base = INSN_NO_REG };
+	struct insn_use u;
+	uint32_t w;
+	insn_use_of(bytes, n, vaddr, &u);
+	*out = (struct insn_load){ .loads = u.does == INSN_LOADS && u.reg >= 0, .reg = u.reg, .base = u.base, .disp = u.disp };
+	if (n < LEN)
+		return;
+	memcpy(&w, bytes, LEN);
+	out->sums = is_register_sum(w) && bits(w, 0, 5) != SP && bits(w, 5, 5) != SP && bits(w, 16, 5) != SP;
+	if (out->sums) {
+		out->reg = (int8_t)bits(w, 0, 5);
+		out->of[0] = (int8_t)bits(w, 5, 5);
+		out->of[1] = (int8_t)bits(w, 16, 5);
+	}
 }
 
+/* adr and adrp. */
+static uint64_t page_address(uint32_t w, uint64_t vaddr)
+{
+	uint64_t by = (uint64_t)signed_bits(w, 5, 19) << 2 | bits(w, 29, 2);
+	return w >> 31 ? (vaddr & ~0xfffull) + (by << 12) : vaddr + by;
+}
+
+/* movz, and movk beside what is there. */
+static struct insn_value moved(uint32_t w, struct insn_value was)
+{
+	unsigned int shift = bits(w, 21, 2) * 16;
+	uint64_t part = (uint64_t)bits(w, 5, 16) << shift;
+	if (IS(w, 0x7f800000, 0x52800000))
+		return (struct insn_value){ INSN_NUMBER, part };
+	if (was.origin != INSN_NUMBER)
+		return (struct insn_value){ 0 };
+	return (struct insn_value){ INSN_NUMBER, (was.value & ~(0xffffull << shift)) | part };
+}
+
+/* Of the thread pointer and a distance from it. */
+static struct insn_value thread_sum(struct insn_value thread, struct insn_value by)
+{
+	if (thread.origin == INSN_THREAD && by.origin == INSN_NUMBER)
+		return (struct insn_value){ INSN_THREAD, thread.value + by.value };
+	if (thread.origin == INSN_THREAD && !thread.value && by.origin == INSN_TLS_BY)
+		return (struct insn_value){ INSN_THREAD_BY, by.value };
+	return (struct insn_value){ 0 };
+}
+
+static struct insn_value sum_of(const struct insn_known *k, uint32_t w)
+{
+	struct insn_value a = k->of[bits(w, 5, 5)], b = k->of[bits(w, 16, 5)];
+	return a.origin == INSN_THREAD ? thread_sum(a, b) : thread_sum(b, a);
+}
+
+/* The value that an instruction, which is no call, puts into the register of its lowest bits. */
+static struct insn_value value_made(const struct insn_known *k, uint32_t w, uint64_t vaddr)
+{
+	struct insn_use u = { 0 };
+	struct insn_value was = k->of[bits(w, 0, 5)], from = k->of[bits(w, 5, 5)];
+	uint64_t address;
+	int32_t delta;
+	if (IS(w, 0x1f000000, 0x10000000))
+		return (struct insn_value){ INSN_NUMBER, page_address(w, vaddr) };
+	if (IS(w, 0x7f800000, 0x52800000) || IS(w, 0xff800000, 0xf2800000))
+		return moved(w, was);
+	if (IS(w, 0xffffffe0, 0xd53bd040)) /* mrs, tpidr_el0 */
+		return (struct insn_value){ INSN_THREAD, 0 };
+	if (IS(w, 0xffe0ffe0, 0xaa0003e0)) /* mov */
+		return k->of[bits(w, 16, 5)];
+	if (is_register_sum(w))
+		return sum_of(k, w);
+	if (is_sum(w, &delta) && (from.origin == INSN_NUMBER || from.origin == INSN_THREAD))
+		return (struct insn_value){ from.origin, from.value + (uint64_t)(int64_t)delta };
+	if (word_access(w, &u) == INSN_LOADS && insn_address(k, u.base, u.disp, &address))
+		return (struct insn_value){ INSN_WORD_AT, address };
+	return (struct insn_value){ 0 };
+}
+
+/* A TLS descriptor's function gets its address in x0 and returns the distance there; it keeps all else (AAELF64 8.4). */
+static bool asks_descriptor(const struct insn_known *k, uint32_t w)
+{
+	struct insn_value of = k->of[0], by = k->of[bits(w, 5, 5)];
+	return IS(w, 0xfffffc1f, 0xd63f0000) && of.origin == INSN_NUMBER && by.origin == INSN_WORD_AT && of.value == by.value;
+}
+
+bool insn_know(struct insn_known *k, const uint8_t *bytes, const struct insn *in)
+{
+	uint32_t w;
+	memcpy(&w, bytes, LEN);
+	bool tls = asks_descriptor(k, w), call = in->flow == INSN_CALL;
+	struct insn_value made = tls ? (struct insn_value){ INSN_TLS_BY, k->of[0].value } : value_made(k, w, in->vaddr);
+	unsigned int to = tls ? 0 : bits(w, 0, 5);
+	insn_regs lost = tls ? INSN_BIT(LINK) : in->writes;
+	if (call && !tls)
+		lost = ~insn_machine.call_keeps;
+	for (unsigned int i = 0; i < INSN_REGS; i++) {
+		if (lost & INSN_BIT(i))
+			k->of[i].origin = INSN_UNKNOWN;
+	}
+	if ((call && !tls) || to == SP || !made.origin)
+		return false;
+	k->of[to] = made;
+	return !tls;
+}
+
+void insn_tls_of(const uint8_t *bytes, size_t n, const struct insn_known *k, struct insn_tls *out)
+{
+	struct insn_use u = { 0 };
+	struct insn_value at = { 0 };
+	uint32_t w;
+	*out = (struct insn_tls){ 0 };
+	if (n < LEN)
+		return;
+	memcpy(&w, bytes, LEN);
+	if (IS(w, 0xffe0fc00, 0xf8606800)) /* ldr [register + register] */
+		at = sum_of(k, w);
+	else if (word_access(w, &u) == INSN_LOADS)
+		at = k->of[u.base];
+	bool by = at.origin == INSN_THREAD_BY && !u.disp;
+	out->loads = at.origin == INSN_THREAD || by;
+	out->offset = out->loads && !by ? (int64_t)at.value + u.disp : 0;
+	out->descriptor = by ? at.value : 0;
+}
+
+/* Layouts that x86-64's code tells, and that are not looked for in the code of this machine. */
 void insn_fetch_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_fetch *out)
 {
 	(void)bytes, (void)n, (void)vaddr;

@@ -19,6 +19,7 @@ const struct insn_machine insn_machine = {
 	.link = INSN_NO_REG,
 	.entry_cfa = 8,
 	.cheap_ret = false,
+	.thread_known = true,
 };
 
 struct decoded {
@@ -248,13 +249,25 @@ void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_
 	out->imm = out->compares ? b->imm.value.u : 0;
 	if (b->type != ZYDIS_OPERAND_TYPE_MEMORY || a->type != ZYDIS_OPERAND_TYPE_REGISTER)
 		return;
-	out->reads_tls = d.in.mnemonic == ZYDIS_MNEMONIC_MOV && d.in.operand_width == 64 && b->mem.segment == ZYDIS_REGISTER_FS &&
-			 b->mem.base == ZYDIS_REGISTER_NONE && b->mem.index == ZYDIS_REGISTER_NONE;
-	out->tls = out->reads_tls ? b->mem.disp.value : 0;
 	ZyanU64 address = 0;
 	out->takes_address = d.in.mnemonic == ZYDIS_MNEMONIC_LEA && b->mem.base == ZYDIS_REGISTER_RIP &&
 			     ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&d.in, b, vaddr, &address));
 	out->address = address;
+}
+
+bool insn_know(struct insn_known *k, const uint8_t *bytes, const struct insn *in)
+{
+	(void)k, (void)bytes, (void)in;
+	return false;
+}
+
+void insn_tls_of(const uint8_t *bytes, size_t n, const struct insn_known *k, struct insn_tls *out)
+{
+	struct insn_fetch f;
+	(void)k;
+	insn_fetch_of(bytes, n, 0, &f);
+	*out = (struct insn_tls){ .loads = f.fetches && f.tls && f.bytes == 8 && f.base < 0 && f.index < 0 };
+	out->offset = out->loads ? f.disp : 0;
 }
 
 /* The address of a memory operand, if it is fixed or just a register's value. */

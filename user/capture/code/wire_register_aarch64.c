@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code/wire_register of aarch64: see wire_register.h. Sites use the register of the result only: a `ret` is emulated. */
+/*
+ * code/wire_register of aarch64: see wire_register.h. Results are in the register of the result, because a `ret` is
+ * emulated; lists in any that a call preserves.
+ */
 #include "code/wire_register.h"
 
 #include "alys.h"

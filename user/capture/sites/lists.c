@@ -58,14 +58,37 @@ static void note_instruction(struct plan *p, const struct flow *w, size_t i, str
 	insn_constants(bytes, n->in.len, n->in.vaddr, &c);
 	if (c.compares)
 		note_comparison(f, c.imm);
-	if (c.reads_tls && !f->tls) {
-		f->tls = true;
-		f->lists.tls_offset = c.tls;
-	}
 	if (c.takes_address && !f->tls && n->next >= 0 && w->nodes[n->next].to &&
 	    !strcmp(w->nodes[n->next].to, "__tls_get_addr")) {
 		f->tls = true;
 		f->lists.tls_index_vaddr = c.address;
+	}
+}
+
+/* The first word of the thread's own that the function loads is the pointer to its lists. */
+static void find_thread_pointer(struct plan *p, const struct flow *w, struct found *f)
+{
+	struct insn_known known = { 0 };
+	const struct flow_node *before = NULL;
+	for (uint64_t at = w->lo; at < w->hi && !f->tls;) {
+		int32_t i = flow_find(w, at);
+		const struct flow_node *n = i < 0 ? NULL : &w->nodes[i];
+		const uint8_t *bytes = n ? elf_bytes(p->funcs.elf, at, n->in.len) : NULL;
+		struct insn_tls t = { 0 };
+		/* Known on the only way that leads here. */
+		if (!n || n->root || n->preds != 1 || !before || before->next != i)
+			known = (struct insn_known){ 0 };
+		if (bytes) {
+			insn_tls_of(bytes, n->in.len, &known, &t);
+			insn_know(&known, bytes, &n->in);
+		}
+		if (t.loads) {
+			f->tls = true;
+			f->lists.tls_offset = t.offset;
+			f->lists.tls_index_vaddr = t.descriptor;
+		}
+		before = n;
+		at += n ? n->in.len : 1;
 	}
 }
 
@@ -100,7 +123,8 @@ static struct refill behind_refill(struct plan *p, const struct flow *w, int32_t
 		if (n->preds != 1 || n->root)
 			break;
 		if (n->in.cost == INSN_EMULATED && n->in.flow != INSN_CALL)
-			return (struct refill){ flow_cfa_known(n) && plan_cfa_ok(p, n) ? n : NULL, list };
+			return (struct refill){ flow_cfa_known(n) && plan_cfa_ok(p, n) && plan_return_known(w, n) ? n : NULL,
+						list };
 		list &= ~n->in.writes;
 	}
 	return (struct refill){ 0 };
@@ -161,6 +185,7 @@ static bool read_lists(struct plan *p, const struct body *b, struct alys_lists *
 	struct found f = { 0 };
 	for (size_t i = 0; i < b->flow.nodes_cnt; i++)
 		note_instruction(p, &b->flow, i, &f);
+	find_thread_pointer(p, &b->flow, &f);
 	*refill = find_refill(p, &b->flow);
 	if (!f.kinds || !f.per_kind || !f.direct || !f.tls || f.top != DIRECT + f.per_kind + 1 || !refill->exit ||
 	    !p->funcs.gc_extra_vaddr || b->flow.unproven)
