@@ -7,6 +7,15 @@
  *	mov rax, [rip + ...]	or  mov rax, [rdx + 48]
  *	add rax, [rip + ...]	    add rax, [rdx + 64]
  *	ret
+ *
+ * or on aarch64, which loads both words and adds registers:
+ *
+ *	adrp x1, ...
+ *	ldr x1, [x1, 3824]
+ *	ldr x0, [x1, 48]
+ *	ldr x1, [x1, 64]
+ *	add x0, x1, x0
+ *	ret
  */
 #include "code/counter.h"
 
@@ -15,46 +24,84 @@
 
 #define CODE_MAX 64
 
-/* The sum as recognized so far. */
-struct sum {
-	struct byte_counter found;
-	int pointer, result; /* registers, INSN_NO_REG = none yet */
-	int words;
+/* A word that a register holds: from [*through + at], or, without `through`, from the address `at`. */
+struct held {
+	bool known;
+	uint64_t through, at;
 };
 
-static bool add_word(struct sum *s, const struct insn_load *l)
+/* The sum as recognized so far. */
+struct sum {
+	struct insn_known known;
+	struct held in[INSN_REGS]; /* registers */
+	struct held words[2];
+	int reg; /* that holds their sum, INSN_NO_REG = none yet */
+};
+
+static struct held place_of(const struct sum *s, const struct insn_load *l)
 {
-	bool through = l->base >= 0;
-	if (s->words == 2 || (through && l->base != s->pointer) || (s->pointer >= 0 && !through))
+	struct held h = { .known = true, .at = l->address };
+	if (l->base < 0 || insn_address(&s->known, l->base, l->disp, &h.at))
+		return h;
+	const struct held *pointer = &s->in[l->base];
+	if (!pointer->known || pointer->through)
+		return (struct held){ 0 };
+	return (struct held){ .known = true, .through = pointer->at, .at = (uint64_t)l->disp };
+}
+
+static bool add_up(struct sum *s, int reg, struct held a, struct held b)
+{
+	if (!a.known || !b.known || a.through != b.through)
 		return false;
-	s->found.words[s->words++] = through ? (uint64_t)l->disp : l->address;
+	s->words[0] = a;
+	s->words[1] = b;
+	s->reg = reg;
 	return true;
 }
 
+/* False: not part of such a sum. */
 static bool take(struct sum *s, const struct insn_load *l)
 {
+	if (s->reg >= 0 || !(l->loads || l->adds || l->sums))
+		return false;
+	if (l->sums)
+		return add_up(s, l->reg, s->in[l->of[0]], s->in[l->of[1]]);
+	struct held place = place_of(s, l);
 	if (l->adds)
-		return l->reg == s->result && add_word(s, l);
-	if (!l->loads || s->words)
-		return false;
-	/* The first load was of the pointer if the second one goes through it. */
-	if (l->base >= 0 && s->result == l->base && !s->found.through) {
-		s->pointer = s->result;
-		s->found.through = s->found.words[0];
-		s->result = l->reg;
-		return add_word(s, l);
+		return add_up(s, l->reg, s->in[l->reg], place);
+	s->in[l->reg] = place;
+	return place.known;
+}
+
+/* False: the instruction is not part of such a sum, and does something. */
+static bool follow(struct sum *s, const struct insn *in, const struct insn_load *l, const uint8_t *bytes)
+{
+	bool summed = s->reg >= 0, takes = take(s, l);
+	bool makes_address = insn_know(&s->known, bytes, in);
+	for (int i = 0; i < INSN_REGS && !takes; i++) {
+		if (in->writes & INSN_BIT(i))
+			s->in[i].known = false;
 	}
-	if (l->base >= 0 || s->result >= 0)
-		return false;
-	s->result = l->reg;
-	s->found.words[0] = l->address;
-	return true;
+	bool nothing = in->padding || (!in->writes && !in->stores && in->flow == INSN_NEXT);
+	return nothing || takes || (makes_address && !summed);
+}
+
+static struct byte_counter found(const struct sum *s)
+{
+	if (s->reg != insn_machine.result)
+		return (struct byte_counter){ 0 };
+	return (struct byte_counter){
+		.known = true,
+		.through = s->words[0].through,
+		.words = { s->words[0].at, s->words[1].at },
+		.unit = 1,
+	};
 }
 
 struct byte_counter counter_find(const struct funcs *f)
 {
 	const struct func *fn = funcs_named(f, "GC_get_total_bytes");
-	struct sum s = { .pointer = INSN_NO_REG, .result = INSN_NO_REG };
+	struct sum s = { .reg = INSN_NO_REG };
 	struct insn in = { 0 };
 	uint64_t at = fn ? fn->vaddr : 0;
 	for (; at && at < fn->vaddr + CODE_MAX; at += in.len) {
@@ -66,19 +113,10 @@ struct byte_counter counter_find(const struct funcs *f)
 		if (!bytes || !n || !insn_decode(bytes, n, at, &in))
 			break;
 		insn_load_of(bytes, n, at, &l);
-		if (in.flow == INSN_RETURN) {
-			s.found.known = s.words == 2 && s.result == insn_machine.result;
-			break;
-		}
-		bool nothing = !l.loads && !l.adds && !in.writes && !in.stores && in.flow == INSN_NEXT;
-		if (in.padding || nothing)
-			continue;
-		/* Without a pointer, the first load was the first word. */
-		if (l.adds && !s.words && s.pointer < 0 && s.result >= 0)
-			s.words = 1;
-		if (!take(&s, &l))
+		if (in.flow == INSN_RETURN)
+			return found(&s);
+		if (!follow(&s, &in, &l, bytes))
 			break;
 	}
-	s.found.unit = 1;
-	return s.found.known ? s.found : (struct byte_counter){ 0 };
+	return (struct byte_counter){ 0 };
 }
