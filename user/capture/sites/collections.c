@@ -31,6 +31,7 @@ struct search {
 
 /* What registers hold, followed through straight-line code. */
 struct regs {
+	struct insn_known known;
 	insn_regs points; /* the counter's address */
 	insn_regs counts; /* its value */
 	insn_regs plus;   /* its value and one */
@@ -58,7 +59,7 @@ static bool find_region(const struct funcs *f, uint64_t *lo, uint64_t *hi)
 
 static bool is_counter(const struct search *s, const struct regs *r, const struct insn_use *u)
 {
-	return u->base >= 0 ? (r->points & INSN_BIT(u->base)) != 0 : u->address == s->funcs.gc_no_vaddr;
+	return u->base >= 0 ? !u->disp && r->points & INSN_BIT(u->base) : u->address == s->funcs.gc_no_vaddr;
 }
 
 static bool points_to_counter(const struct search *s, const struct insn_use *u)
@@ -79,7 +80,7 @@ static bool step(const struct search *s, const struct insn *in, const struct ins
 	insn_regs bit = u->reg >= 0 ? INSN_BIT(u->reg) : 0, kept = ~in->writes;
 	if (in->flow == INSN_CALL)
 		kept = insn_machine.call_keeps;
-	*r = (struct regs){ was.points & kept, was.counts & kept, was.plus & kept };
+	*r = (struct regs){ was.known, was.points & kept, was.counts & kept, was.plus & kept };
 	if (in->copy_to >= 0 && was.points & INSN_BIT(in->copy_from))
 		r->points |= INSN_BIT(in->copy_to);
 	if (points_to_counter(s, u))
@@ -152,7 +153,11 @@ static bool find_counting(struct search *s, const struct part *p)
 	for (uint64_t at = p->lo; at < p->hi && decode(s, at, p->hi, &in, &bytes); at += in.len) {
 		struct insn_use u;
 		insn_use_of(bytes, in.len, at, &u);
-		if (!step(s, &in, &u, &r))
+		if (insn_address(&r.known, u.base, u.disp, &u.address))
+			u.base = INSN_NO_REG;
+		bool counts = step(s, &in, &u, &r);
+		insn_know(&r.known, bytes, &in);
+		if (!counts)
 			continue;
 		add_site(s, cheapest_from(s, p, at + in.len), 0, ALYS_GC_MARKED);
 		found = true;
@@ -222,13 +227,13 @@ static bool leads_only_to(const struct flow *w, const struct flow_node *n, int32
 }
 
 /*
- * A `ret` is single-stepped, at ten times the cost of an emulated instruction. The stack protector's branch before it
- * will do: nothing happens in between, and its other target ends the program.
+ * Where a `ret` is single-stepped, it has ten times the cost of an emulated instruction. The stack protector's branch
+ * before it will do: nothing happens in between, and its other target ends the program.
  */
 static const struct flow_node *cheapest_end(const struct flow *w, const struct flow_node *ret)
 {
 	int32_t i = (int32_t)(ret - w->nodes);
-	while (!w->unproven && w->nodes[i].preds == 1 && !w->nodes[i].root) {
+	while (!insn_machine.cheap_ret && !w->unproven && w->nodes[i].preds == 1 && !w->nodes[i].root) {
 		int32_t before = flow_before(w, i);
 		const struct flow_node *n = &w->nodes[before];
 		if (!leads_only_to(w, n, i))
