@@ -397,7 +397,7 @@ static void test_collectors(void **state)
 {
 	struct scene *s = *state;
 	struct findings f = found(s);
-	f.sites.list.text_lo = 0x1000;
+	f.sites.list.text_hi = 0x1000;
 	f.sites.list.at = SAMPLE_AT_REFILL;
 	f.sites.list.takes_lists = true;
 	f.sites.collections.sites = calloc(1, sizeof(*f.sites.collections.sites));

@@ -219,8 +219,9 @@ static void test_known_places(void **state)
 	assert_true(s && s->emulated && s->exits_cnt >= 3 && !s->predicted);
 	s = site_named(&o.list, "GC_malloc_uncollectable");
 	assert_true(s && s->state == SITE_COVERED);
-	assert_true(o.list.gc_no_vaddr && o.list.text_lo < s->func && o.list.text_hi > s->func);
+	assert_true(sites_collect(&o.list) && o.list.gc_no_vaddr && o.list.text_lo < s->func && o.list.text_hi > s->func);
 	assert_int_equal(o.list.at, SAMPLE_AT_CALL);
+	assert_false(site_named(&o.list, "GC_malloc_kind")->predicted);
 	close_sites(&o);
 
 	open_sites(&o, LIB "libstdc++.so.6", &opts);
@@ -229,6 +230,59 @@ static void test_known_places(void **state)
 	open_sites(&o, JEMALLOC, &opts);
 	s = site_named(&o.list, "_Znwm");
 	assert_true(s && s->state == SITE_PROBED && s->exits_cnt);
+	close_sites(&o);
+}
+
+/* The word with the address of a variable, or of its TLS descriptor, as readelf names it. */
+static uint64_t slot_of(const char *path, const char *kind, const char *name)
+{
+	char cmd[256], line[256];
+	const char *root = getenv("SYSROOT");
+	uint64_t at = 0, slot = 0;
+	snprintf(cmd, sizeof(cmd), TEST_OBJDUMP " -R %s%s", root ? root : "", path);
+	FILE *f = popen(cmd, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		char type[64] = "", of[128] = "";
+		if (sscanf(line, "%" SCNx64 " %63s %127s", &at, type, of) >= 2 && !strcmp(type, kind) && strstr(of, name))
+			slot = at;
+	}
+	assert_int_equal(pclose(f), 0);
+	assert_true(slot);
+	return slot;
+}
+
+/* Where lists are refilled, seen behind the call; the walk from there finds the return address in the function's record. */
+static void test_refills(void **state)
+{
+	struct sites_options opts = { .cheap_exits = true, .refill = true };
+	struct opened o;
+	(void)state;
+	open_sites(&o, LIBGC, &opts);
+	assert_int_equal(o.list.at, SAMPLE_AT_REFILL);
+	const struct alys_lists *l = &o.list.lists;
+	assert_true(l->kinds >= 2 && l->per_kind > 8 && l->top == l->counting + l->per_kind + 1);
+	assert_int_equal(l->tls_index_vaddr, slot_of(LIBGC, "R_AARCH64_TLSDESC", ""));
+	assert_true(l->extra_vaddr && !l->tls_offset);
+	const struct site *s = site_named(&o.list, "GC_malloc_kind");
+	assert_true(s && s->row->shape == ALYS_SHAPE_REFILL && s->state == SITE_PROBED && s->emulated && s->cfa_off &&
+		    s->reg >= 19 && s->reg <= 28);
+	/* ldr xHEAD, [xLIST]; cbnz xHEAD */
+	uint32_t load = word_at(&o, s->vaddr - 4), test = word_at(&o, s->vaddr);
+	assert_int_equal(load & 0xffffffe0, 0xf9400000 | (uint32_t)s->reg << 5);
+	assert_int_equal(test & 0xff00001f, 0xb5000000 | (load & 31));
+	close_sites(&o);
+}
+
+static void test_counted_bytes(void **state)
+{
+	struct sites_options opts = { 0 };
+	struct opened o;
+	(void)state;
+	open_sites(&o, LIBGC, &opts);
+	const struct byte_counter *c = &o.list.counter;
+	assert_true(c->known && c->unit == 1 && !c->parts && c->words[0] != c->words[1]);
+	assert_int_equal(c->through, slot_of(LIBGC, "R_AARCH64_GLOB_DAT", "GC_arrays"));
 	close_sites(&o);
 }
 
@@ -406,6 +460,69 @@ static void test_values(void **state)
 	assert_true(in.flow == INSN_NEXT && in.writes & INSN_BIT(0) && in.stack == INSN_SP_KEPT);
 }
 
+/* What the last instruction loads from the thread's own data, when those before it have been followed. */
+static struct insn_tls tls_behind(const uint32_t *words, size_t n)
+{
+	struct insn_known k = { 0 };
+	struct insn_tls t;
+	struct insn in;
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *bytes = (const uint8_t *)&words[i];
+		assert_true(insn_decode(bytes, 4, 0x10000 + 4 * i, &in));
+		insn_tls_of(bytes, 4, &k, &t);
+		insn_know(&k, bytes, &in);
+	}
+	return t;
+}
+
+#define TLS_BEHIND(...) tls_behind((const uint32_t[]){ __VA_ARGS__ }, sizeof((const uint32_t[]){ __VA_ARGS__ }) / 4)
+
+static void test_thread_local(void **state)
+{
+	(void)state;
+	/* mrs x2, tpidr_el0; add x2, x2, 1 << 12; add x2, x2, 16; ldr x3, [x2, 8] */
+	struct insn_tls t = TLS_BEHIND(0xd53bd042, 0x91400442, 0x91004042, 0xf9400443);
+	assert_true(t.loads && t.offset == 0x1018 && !t.descriptor);
+	/* mov x0, 2 << 16; movk x0, 24; mrs x2; ldr x0, [x2, x0]: a descriptor that the linker has resolved */
+	t = TLS_BEHIND(0xd2a00040, 0xf2800300, 0xd53bd042, 0xf8606840);
+	assert_true(t.loads && t.offset == 0x20018 && !t.descriptor);
+	/* mrs x2; adrp x0, +0x2000; ldr x3, [x0, 1136]; add x0, x0, 1136; blr x3; ldr x0, [x2, x0] */
+	t = TLS_BEHIND(0xd53bd042, 0xd0000000, 0xf9423803, 0x9111c000, 0xd63f0060, 0xf8606840);
+	assert_true(t.loads && !t.offset && t.descriptor == 0x12470);
+	/* the same, but the function that is called was loaded from elsewhere */
+	assert_false(TLS_BEHIND(0xd53bd042, 0xd0000000, 0xf9423c03, 0x9111c000, 0xd63f0060, 0xf8606840).loads);
+	/* mrs x2; bl; ldr x3, [x2]: a call overwrites it */
+	assert_false(TLS_BEHIND(0xd53bd042, 0x94000010, 0xf9400043).loads);
+	/* mrs x2; mov x2, x5; ldr x3, [x2] */
+	assert_false(TLS_BEHIND(0xd53bd042, 0xaa0503e2, 0xf9400043).loads);
+}
+
+static void test_words(void **state)
+{
+	struct insn_use u;
+	struct insn_load l;
+	struct insn_constants c;
+	(void)state;
+	insn_use_of((const uint8_t *)&(uint32_t){ 0xf9477821 }, 4, 0x1000, &u); /* ldr x1, [x1, 3824] */
+	assert_true(u.does == INSN_LOADS && u.reg == 1 && u.base == 1 && u.disp == 3824);
+	insn_use_of((const uint8_t *)&(uint32_t){ 0xf8008041 }, 4, 0x1000, &u); /* stur x1, [x2, 8] */
+	assert_true(u.does == INSN_STORES && u.reg == 1 && u.base == 2 && u.disp == 8);
+	insn_use_of((const uint8_t *)&(uint32_t){ 0x91000420 }, 4, 0x1000, &u); /* add x0, x1, 1 */
+	assert_true(u.does == INSN_PLUS_1 && u.reg == 0 && u.from == 1);
+	insn_use_of((const uint8_t *)&(uint32_t){ 0xb9400020 }, 4, 0x1000, &u); /* ldr w0, [x1] */
+	assert_int_equal(u.does, INSN_OTHER);
+	insn_use_of((const uint8_t *)&(uint32_t){ 0xf8408420 }, 4, 0x1000, &u); /* ldr x0, [x1], 8 */
+	assert_int_equal(u.does, INSN_OTHER);
+	insn_load_of((const uint8_t *)&(uint32_t){ 0x8b000020 }, 4, 0x1000, &l); /* add x0, x1, x0 */
+	assert_true(l.sums && !l.loads && l.reg == 0 && l.of[0] == 1 && l.of[1] == 0);
+	insn_load_of((const uint8_t *)&(uint32_t){ 0x8b000c20 }, 4, 0x1000, &l); /* add x0, x1, x0, lsl 3 */
+	assert_false(l.sums);
+	insn_constants((const uint8_t *)&(uint32_t){ 0xf1046abf }, 4, 0x1000, &c); /* cmp x21, 282 */
+	assert_true(c.compares && c.imm == 282);
+	insn_constants((const uint8_t *)&(uint32_t){ 0xf1046aa0 }, 4, 0x1000, &c); /* subs x0, x21, 282 */
+	assert_false(c.compares);
+}
+
 static void test_not_instructions(void **state)
 {
 	static const uint8_t bytes[4] = { 0 };
@@ -458,11 +575,15 @@ int main(void)
 		cmocka_unit_test(test_every_library),
 		cmocka_unit_test(test_rets_are_objdumps),
 		cmocka_unit_test(test_known_places),
+		cmocka_unit_test(test_refills),
+		cmocka_unit_test(test_counted_bytes),
 		cmocka_unit_test(test_contradicting_table),
 		cmocka_unit_test(test_agreeing_tables),
 		cmocka_unit_test(test_flow),
 		cmocka_unit_test(test_stack),
 		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_thread_local),
+		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_not_instructions),
 		cmocka_unit_test(test_writes_of_a_library),
 	};

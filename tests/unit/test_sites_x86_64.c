@@ -192,7 +192,7 @@ static void test_known_places(void **state)
 	s = site_named(&o.list, "free");
 	assert_true(s && s->emulated && s->vaddr > s->func && s->why.choice == ENTRY_PAST_NULL);
 	assert_string_equal(o.list.provider, "glibc");
-	assert_int_equal(o.list.text_lo, 0);
+	assert_false(sites_collect(&o.list));
 	close_sites(&o);
 
 	open_sites(&o, LIBGC, &opts);

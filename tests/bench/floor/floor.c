@@ -72,7 +72,7 @@ static int attach_file(const struct floor *f, int fd, const char *path)
 	if (l.at == SAMPLE_AT_REFILL)
 		sites_use_whole_exits(&l);
 	add_calls(&l, &session, &entry);
-	if (l.text_lo)
+	if (sites_collect(&l))
 		add_collections(e, &entry);
 	int rc = batch_attach(&session, &here, f->tgid, fd, &err);
 	return rc ? rc : batch_attach(&entry, &here, f->tgid, fd, &err);

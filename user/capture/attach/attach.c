@@ -323,7 +323,7 @@ static void attach_file(struct attach *a, const struct proc *p, struct file_site
 		return;
 	}
 	note_probed(a, f);
-	a->facts.collected |= f->list.text_lo != 0;
+	a->facts.collected |= sites_collect(&f->list);
 	watch_collections(a, tgid, p, f, fd);
 	note_refills(a, path, &f->list);
 	log_info("%s: %zu functions probed", path, f->probed);
@@ -352,7 +352,7 @@ static void serve_waiting(struct attach *a, struct file_sites *f, bool first,
 		served |= p != NULL;
 	}
 	free(waiting);
-	if ((first || f->list.text_lo) && !served)
+	if ((first || sites_collect(&f->list)) && !served)
 		sitecache_undo(&a->sites, 0, f->module);
 }
 
@@ -454,7 +454,7 @@ int attach_fd(const struct attach *a)
  */
 static bool waits(struct file_sites *f, uint32_t pid)
 {
-	return (f->pending || (f->asked && f->list.text_lo)) && sitecache_wait(f, pid);
+	return (f->pending || (f->asked && sites_collect(&f->list))) && sitecache_wait(f, pid);
 }
 
 /* The file's shared probes are attached, or will be for another process. As that may end before, this one waits, too. */
@@ -575,7 +575,7 @@ static bool awaits_calibration(const struct attach *a, const struct proc *p)
 	bool owed = false;
 	for (size_t i = 0; (map = target_mapping(a->h->targets, p->id, i)); i++) {
 		const struct file_sites *f = sitecache_find(&a->sites, map->module);
-		owed |= f && f->asked && f->list.text_lo;
+		owed |= f && f->asked && sites_collect(&f->list);
 	}
 	return owed;
 }

@@ -48,7 +48,7 @@ void sitecache_fill(struct file_sites *f, struct findings *found)
 	f->plain = sitecache_take_list(&found->sites.plain);
 	f->link_offset = found->sites.link_offset;
 	f->probed = count_probed(&f->list);
-	if (!f->probed || !f->list.text_lo)
+	if (!f->probed || !sites_collect(&f->list))
 		return;
 	f->collections = found->sites.collections;
 	found->sites.collections = (struct collection_sites){ 0 };

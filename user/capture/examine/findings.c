@@ -60,7 +60,7 @@ static bool put_lists(const struct elf *e, const char *path, const struct findin
 	struct site_list list = { 0 };
 	struct err err = { 0 };
 	find_sites(e, path, &o, &list, &err);
-	bool collector = list.text_lo;
+	bool collector = sites_collect(&list);
 	put_err(out, &err);
 	sites_write(&list, out);
 	put_others(e, path, ask, list.sites_cnt, out);

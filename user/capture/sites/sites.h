@@ -103,7 +103,7 @@ struct site_list {
 	size_t sites_cnt, sites_cap;
 	struct site_exit *exits; /* each address once */
 	size_t exits_cnt, exits_cap;
-	uint64_t text_lo, text_hi; /* the collector's own code, 0 = none */
+	uint64_t text_lo, text_hi; /* the collector's own code; see sites_collect */
 	uint64_t gc_no_vaddr;
 	struct byte_counter counter; /* of a collector */
 	enum sample_at at;           /* call or refill */
@@ -128,6 +128,11 @@ int sites_find(const struct elf *e, const char *path, const struct sites_options
 /* The same for an open file, which must be a complete x86-64 ELF file (else -ENOEXEC). */
 int sites_find_in(int fd, const char *path, const struct sites_options *o, struct site_list *out, struct err *err);
 void sites_free(struct site_list *l);
+/* Is there a collector in the file? Its code may begin at address 0. */
+static inline bool sites_collect(const struct site_list *l)
+{
+	return l->text_hi != 0;
+}
 /* Bit i: a function is probed because of function i of allocators/own. */
 uint64_t sites_own_probed(const struct site_list *l);
 /* Equal for equal lists of one file. */
