@@ -11,6 +11,7 @@ import re
 import pytest
 
 import emulated
+from collected import check_causes, compare, in_use, liveness_of
 from conftest import ROOT, alys, assert_law, assert_same, events_of, tally
 
 # Programs whose every call must be found, site by site; and how many of their processes say what they did.
@@ -22,6 +23,8 @@ NOTED = {"c_usdt": 1, "c_sdt": 1}
 RUN = {"6.1": {"c_libc": 1, "cpp_exceptions": 1, "c_usdt": 1}, "6.12": {**EXACT, **LEFT, **NOTED}}
 KILLED = "c_grow"
 VERBS = {"6.1": [], "6.12": ["c_malloc", "c_gclive", "c_mappings"]}
+# With a collector (tests/machine-collected).
+COLLECTED = {"6.1": [], "6.12": ["c_gclive", "alive.debug"]}
 
 EACH = pytest.mark.parametrize("machine, name", [(kernel, name) for kernel in emulated.KERNELS for name in RUN[kernel] if name in EXACT],
                                indirect=["machine"])
@@ -30,10 +33,10 @@ NEWER = pytest.mark.parametrize("machine", ["6.12"], indirect=True)
 
 def boot(kernel, out):
     """Runs the programs for this kernel on an emulated machine, which leaves its files in `out`."""
-    files = [emulated.ARM64 / "tests" / "prog" / name for name in (*RUN[kernel], *VERBS[kernel], KILLED)]
+    files = [emulated.ARM64 / "tests" / "prog" / name for name in {*RUN[kernel], *VERBS[kernel], *COLLECTED[kernel], KILLED}]
     words = "\n".join(f"{name} {processes} {OPTIONS.get(name, '')}" for name, processes in RUN[kernel].items())
     script = (f"cat >/words <<END\n{words}\nEND\necho {KILLED} >/killed\n" + ("true >/verbs\n" if VERBS[kernel] else "")
-              + (ROOT / "tests/machine-job").read_text())
+              + (ROOT / "tests/machine-job").read_text() + ((ROOT / "tests/machine-collected").read_text() if COLLECTED[kernel] else ""))
     return emulated.boot(kernel, out, script, files)
 
 
@@ -165,3 +168,48 @@ def test_killed_recording_leaves_no_probe(machine):
     text = dict(line.split() for line in (out / f"{KILLED}.text").read_text().splitlines())
     assert int(text["recording"]) > 0 and int(text["killed"]) == 0
     assert (out / f"{KILLED}.status").read_text() == "target 0\n"
+
+
+# --- what a collector freed -------------------------------------------------------------------------
+
+def collected(machine, name):
+    """What the program said; the numbers of its collections, as its collector printed them."""
+    said = (machine / f"{name}.err").read_text(errors="replace")
+    assert (machine / f"{name}.status").read_text() == "status 0\n", said[-2000:]
+    numbers = [int(n) for n in re.findall(r"Marking for collection #(\d+) ", said)]
+    truth = next(json.loads(line) for line in (machine / f"{name}.own").read_text().splitlines() if line.startswith("{"))
+    return truth, numbers
+
+
+@NEWER
+@pytest.mark.parametrize("name", ["gclive", "alive"])
+def test_collected_objects(machine, tmp_path, name):
+    """Equal to the truth, which the collector tells the program through disappearing links."""
+    truth, numbers = collected(machine, name)
+    trace = machine / f"{name}.alys"
+    assert liveness_of(trace) == "exact"
+    sites, by_gc = in_use(trace, tmp_path)
+    assert by_gc
+    check_causes(by_gc)
+    compare(truth, sites, True)
+    for site, exact in truth["sites"].items():
+        assert (sites[site]["allocs"], sites[site]["bytes"]) == (exact["allocs"], exact["bytes"]), site
+    rows = json.loads(alys("report", "--gc", "--top", "0", "-f", "json", trace).stdout)["rows"]
+    assert [row["gc_no"] for row in rows] == numbers and len(numbers) > 5
+    assert sum(row["reclaimed_count"] for row in rows) == len(by_gc)
+    assert assert_law(trace).rows["collections"] == len(numbers)
+
+
+@NEWER
+def test_sampled_at_refills(machine):
+    """Estimates, and what of them is still in use, are within the error that they state."""
+    truth, numbers = collected(machine, "refills")
+    trace = machine / "refills.alys"
+    assert re.search(r"^sampled at +refill$", alys("info", trace).stdout, re.M)
+    assert liveness_of(trace) == "exact for what was sampled"
+    assert assert_law(trace).rows["collections"] == len(numbers)
+    for show, field in (("alloc", "allocs"), ("live", "live")):
+        for site in ("site_leaf", "site_node"):
+            total = json.loads(alys("report", "--show", show, "-f", "json", "--focus", site, trace).stdout)["total"]
+            error = total["count"] * total["error"] / total["bytes"]
+            assert 0 < error < total["count"] / 2 and abs(total["count"] - truth["sites"][site][field]) < 6 * error, (show, site, total)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from collected import FEW, compare, liveness_of, record, was_stopped, without_symbols
-from conftest import (ALYS, PROGS, STRAIGHT, TIMEOUT, Tally, alys, bpftool, convert, each_event, events_of, fdinfo, ledger,
+from collected import FEW, check_causes, compare, in_use, liveness_of, record, was_stopped, without_symbols
+from conftest import (ALYS, PROGS, STRAIGHT, TIMEOUT, alys, bpftool, convert, events_of, fdinfo, ledger,
                       lying_collector, pprof)
 
 pytestmark = [pytest.mark.bpf, pytest.mark.beside]
@@ -26,19 +26,6 @@ RUNS = int(os.environ.get("ALYS_LIVENESS_RUNS", 2))
 PROGRAMS = ["c_gclive", "alive.debug", "alive.release", "alive.staticgc", "alive.mt"]
 
 
-def in_use(trace, tmp_path):
-    """{site: (objects, bytes)} in use at the end according to the events, and the events caused by the collector."""
-    tally, by_gc, born = Tally(), [], {}
-    for event in each_event(convert(trace, "json", tmp_path / (Path(trace).name + ".json"))):
-        if event.get("cause") == "gc":
-            by_gc.append((event, born.get(event["addr"])))
-            tally.drop(event["addr"])
-            continue
-        born[event["addr"]] = event
-        tally.add(event)
-    return tally.sites, by_gc
-
-
 # What the message adds when a collection was missed.
 UNKNOWN = r"(?:; of what the last collection marked, .* not known to the recording)?"
 
@@ -48,13 +35,6 @@ def missed_share(said):
         return 0
     missed, of = re.fullmatch(rf"upper bound \((\d+) of (\d+) collections missed{UNKNOWN}\)", said).groups()
     return int(missed) / int(of)
-
-
-def check_causes(by_gc):
-    """A collection reclaims objects allocated before it."""
-    for free, alloc in by_gc:
-        assert free["kind"] == "free" and alloc is not None and alloc["time"] <= free["time"]
-        assert alloc.get("gc_no", 0) < free["gc_no"] or alloc["time"] == free["time"]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

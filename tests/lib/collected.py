@@ -4,8 +4,9 @@
 import json
 import os
 import subprocess
+from pathlib import Path
 
-from conftest import PROGS, ROOT, STRAIGHT, alys
+from conftest import PROGS, ROOT, STRAIGHT, Tally, alys, convert, each_event
 
 SOURCES = ROOT / "tests" / "prog"
 FEW = {"c_gclive": "60000"}  # rounds of single programs; 8000 otherwise
@@ -32,6 +33,26 @@ def compare(truth, sites, exact):
         for field in ("live", "live_bytes"):
             assert told[field] >= site[field], f"{name}: {field}: a live object was called dead"
             assert not exact or told[field] == site[field], f"{name}: {field}"
+
+
+def in_use(trace, tmp_path):
+    """{site: (objects, bytes)} in use at the end according to the events, and the events caused by the collector."""
+    tally, by_gc, born = Tally(), [], {}
+    for event in each_event(convert(trace, "json", tmp_path / (Path(trace).name + ".json"))):
+        if event.get("cause") == "gc":
+            by_gc.append((event, born.get(event["addr"])))
+            tally.drop(event["addr"])
+            continue
+        born[event["addr"]] = event
+        tally.add(event)
+    return tally.sites, by_gc
+
+
+def check_causes(by_gc):
+    """A collection reclaims objects allocated before it."""
+    for free, alloc in by_gc:
+        assert free["kind"] == "free" and alloc is not None and alloc["time"] <= free["time"]
+        assert alloc.get("gc_no", 0) < free["gc_no"] or alloc["time"] == free["time"]
 
 
 def was_stopped(program):
