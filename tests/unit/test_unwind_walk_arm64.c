@@ -197,7 +197,14 @@ static void test_own_record(void **state)
 	words[9] = CODE + 24;
 	words[8] = SP + 256;
 	assert_int_equal(host_walk(CODE + 0x800, SP, SP + 16, SP + 64)->ips[2], CODE + 24);
+	/* A call since has left another address in x30. */
+	host.link = CODE + 0x800;
+	for (int i = 0; i < 2; i++) {
+		const struct walk_slot *w = host_walk(CODE + 0x800, SP, SP + 16, SP + 64);
+		assert_true(w->ips[1] == CODE + 8 && w->ips[2] == CODE + 24);
+	}
 	/* Not set up yet: x29 is the caller's. */
+	host.link = CODE + 8;
 	assert_int_equal(host_walk(CODE + 0x800, SP, SP + 128, SP + 64)->ips[2], CODE + 16);
 }
 
