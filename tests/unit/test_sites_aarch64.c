@@ -16,6 +16,7 @@
 
 #include "base/map.h"
 #include "code/decode.h"
+#include "sites/collections.h"
 #include "sites_libraries.h"
 #include "unwind/unwind.h"
 
@@ -284,6 +285,32 @@ static void test_counted_bytes(void **state)
 	assert_true(c->known && c->unit == 1 && !c->parts && c->words[0] != c->words[1]);
 	assert_int_equal(c->through, slot_of(LIBGC, "R_AARCH64_GLOB_DAT", "GC_arrays"));
 	close_sites(&o);
+}
+
+/* The collector linked into a program: its variables have addresses, its thread-local ones distances. */
+static void test_linked_in(void **state)
+{
+	static const char *const flags[] = { "-pie", "-static", "-static-pie" };
+	struct sites_options opts = { .cheap_exits = true, .refill = true };
+	(void)state;
+	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
+		char dir[] = "/tmp/sites.XXXXXX", cmd[256], path[64];
+		struct collection_sites c;
+		struct opened o;
+		assert_non_null(mkdtemp(dir));
+		snprintf(path, sizeof(path), "%s/program", dir);
+		snprintf(cmd, sizeof(cmd), TEST_CC " %s -o %s tests/prog/c_gclive.c -l:libgc.a -lpthread", flags[i], path);
+		assert_int_equal(system(cmd), 0);
+		open_sites(&o, path, &opts);
+		assert_int_equal(o.list.at, SAMPLE_AT_REFILL);
+		/* Behind the thread's control block. */
+		assert_true(!o.list.lists.tls_index_vaddr && o.list.lists.tls_offset >= 16);
+		assert_true(o.list.counter.known && o.list.counter.words[0] != o.list.counter.words[1]);
+		assert_int_equal(collections_find(o.elf, &c), GC_SEEN);
+		collections_free(&c);
+		close_sites(&o);
+		assert_true(!unlink(path) && !rmdir(dir));
+	}
 }
 
 static bool wrong_opinion(void *ctx, uint64_t vaddr, uint32_t *off)
@@ -577,6 +604,7 @@ int main(void)
 		cmocka_unit_test(test_known_places),
 		cmocka_unit_test(test_refills),
 		cmocka_unit_test(test_counted_bytes),
+		cmocka_unit_test(test_linked_in),
 		cmocka_unit_test(test_contradicting_table),
 		cmocka_unit_test(test_agreeing_tables),
 		cmocka_unit_test(test_flow),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * code/values: where values go. Backwards: which registers already hold what will be returned. Forwards: whether what
- * is returned came from a function that is probed itself.
+ * is returned came from a function that is probed itself; which addresses registers hold.
  */
 #include "code/values.h"
 
@@ -179,4 +179,62 @@ bool values_go_counted(struct flow *w, int reg, counted_fn counted, void *ctx)
 	free(todo);
 	free(seen);
 	return yes && any;
+}
+
+static bool narrow(struct insn_known *known, const struct insn_known *by)
+{
+	bool changed = false;
+	for (size_t i = 0; i < INSN_REGS; i++) {
+		struct insn_value *v = &known->of[i];
+		if (v->origin == INSN_UNKNOWN || (v->origin == by->of[i].origin && v->value == by->of[i].value))
+			continue;
+		*v = (struct insn_value){ 0 };
+		changed = true;
+	}
+	return changed;
+}
+
+/* One step from a node that was reached; true if something changed. */
+static bool know_step(const struct flow *w, size_t i, struct insn_known *known, bool *reached)
+{
+	const struct flow_node *n = &w->nodes[i];
+	const int32_t to[2] = { n->next, n->jump };
+	const uint8_t *bytes = elf_bytes(w->funcs->elf, n->in.vaddr, n->in.len);
+	struct insn_known after = known[i];
+	bool changed = false;
+	if (bytes)
+		insn_know(&after, bytes, &n->in);
+	for (int k = 0; k < 2; k++) {
+		if (to[k] < 0 || w->nodes[to[k]].root)
+			continue;
+		if (reached[to[k]]) {
+			changed |= narrow(&known[to[k]], &after);
+			continue;
+		}
+		known[to[k]] = after;
+		reached[to[k]] = changed = true;
+	}
+	return changed;
+}
+
+struct insn_known *values_known(const struct flow *w)
+{
+	struct insn_known *known = calloc(w->nodes_cnt + 1, sizeof(*known));
+	bool *reached = calloc(w->nodes_cnt + 1, sizeof(*reached));
+	bool changed = known && reached;
+	if (!changed) {
+		free(known);
+		known = NULL;
+	}
+	for (int round = 0; changed && round < MAX_ROUNDS; round++) {
+		changed = false;
+		for (size_t i = 0; i < w->nodes_cnt; i++) {
+			if (reached[i] || w->nodes[i].root)
+				changed |= know_step(w, i, known, reached);
+		}
+	}
+	if (changed)
+		memset(known, 0, w->nodes_cnt * sizeof(*known));
+	free(reached);
+	return known;
 }

@@ -11,6 +11,12 @@
 /* Fills holds and calls_later of every node; false if the code is too complex to finish. */
 bool values_held(struct flow *w);
 
+/*
+ * What registers are known to hold before each node, on every way that leads there: an array to be freed. NULL: out of
+ * memory.
+ */
+struct insn_known *values_known(const struct flow *w);
+
 /* Is a function probed itself, when called from here or (!call) jumped to? */
 typedef bool (*counted_fn)(void *ctx, uint64_t vaddr, bool call);
 /* Is everything that the function returns the unchanged result of probed functions (or NULL)? */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "code/flow.h"
+#include "code/values.h"
 #include "unwind/ehframe.h"
 
 #define MAX_REGION (8u << 20) /* of a collector's code */
@@ -31,7 +31,6 @@ struct search {
 
 /* What registers hold, followed through straight-line code. */
 struct regs {
-	struct insn_known known;
 	insn_regs points; /* the counter's address */
 	insn_regs counts; /* its value */
 	insn_regs plus;   /* its value and one */
@@ -80,7 +79,7 @@ static bool step(const struct search *s, const struct insn *in, const struct ins
 	insn_regs bit = u->reg >= 0 ? INSN_BIT(u->reg) : 0, kept = ~in->writes;
 	if (in->flow == INSN_CALL)
 		kept = insn_machine.call_keeps;
-	*r = (struct regs){ was.known, was.points & kept, was.counts & kept, was.plus & kept };
+	*r = (struct regs){ was.points & kept, was.counts & kept, was.plus & kept };
 	if (in->copy_to >= 0 && was.points & INSN_BIT(in->copy_from))
 		r->points |= INSN_BIT(in->copy_to);
 	if (points_to_counter(s, u))
@@ -143,25 +142,65 @@ static uint64_t cheapest_from(const struct search *s, const struct part *p, uint
 	return from;
 }
 
-/* True if the function increments the counter. */
-static bool find_counting(struct search *s, const struct part *p)
+/* May the function add one to a word in memory? Most do not, and are not looked at any more. */
+static bool may_count(const struct search *s, const struct part *p)
+{
+	insn_regs plus = 0;
+	struct insn in;
+	const uint8_t *bytes;
+	for (uint64_t at = p->lo; at < p->hi && decode(s, at, p->hi, &in, &bytes); at += in.len) {
+		struct insn_use u;
+		insn_use_of(bytes, in.len, at, &u);
+		insn_regs bit = u.reg >= 0 ? INSN_BIT(u.reg) : 0;
+		if (u.does == INSN_COUNTS || (u.does == INSN_STORES && plus & bit))
+			return true;
+		plus = u.does == INSN_PLUS_1 ? plus | bit : plus & ~in.writes;
+	}
+	return false;
+}
+
+/* What an instruction does, with an address that is made of several. */
+static struct insn_use use_of(const struct flow *w, const struct insn_known *known, const struct insn *in, const uint8_t *bytes)
+{
+	struct insn_use u;
+	int32_t i = flow_find(w, in->vaddr);
+	insn_use_of(bytes, in->len, in->vaddr, &u);
+	if (i >= 0 && insn_address(&known[i], u.base, u.disp, &u.address))
+		u.base = INSN_NO_REG;
+	return u;
+}
+
+static bool follow(struct search *s, const struct part *p, const struct flow *w, const struct insn_known *known)
 {
 	struct regs r = { 0 };
 	bool found = false;
 	struct insn in;
 	const uint8_t *bytes;
 	for (uint64_t at = p->lo; at < p->hi && decode(s, at, p->hi, &in, &bytes); at += in.len) {
-		struct insn_use u;
-		insn_use_of(bytes, in.len, at, &u);
-		if (insn_address(&r.known, u.base, u.disp, &u.address))
-			u.base = INSN_NO_REG;
-		bool counts = step(s, &in, &u, &r);
-		insn_know(&r.known, bytes, &in);
-		if (!counts)
+		struct insn_use u = use_of(w, known, &in, bytes);
+		if (!step(s, &in, &u, &r))
 			continue;
 		add_site(s, cheapest_from(s, p, at + in.len), 0, ALYS_GC_MARKED);
 		found = true;
 	}
+	return found;
+}
+
+/* True if the function increments the counter. */
+static bool find_counting(struct search *s, const struct part *p)
+{
+	struct flow w = { 0 };
+	bool found = false;
+	if (!may_count(s, p))
+		return false;
+	int rc = flow_build(&w, &s->funcs, p->lo, p->hi - p->lo);
+	struct insn_known *known = rc ? NULL : values_known(&w);
+	if (known)
+		found = follow(s, p, &w, known);
+	else
+		s->rc = -ENOMEM;
+	free(known);
+	flow_free(&w);
 	return found;
 }
 

@@ -17,6 +17,7 @@
 #include "sites/lists.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
@@ -48,47 +49,28 @@ static void note_comparison(struct found *f, uint64_t imm)
 		f->top = (uint32_t)imm;
 }
 
-static void note_instruction(struct plan *p, const struct flow *w, size_t i, struct found *f)
+static void note_instruction(struct plan *p, const struct flow *w, size_t i, const struct insn_known *known, struct found *f)
 {
 	const struct flow_node *n = &w->nodes[i];
 	const uint8_t *bytes = elf_bytes(p->funcs.elf, n->in.vaddr, n->in.len);
 	struct insn_constants c;
+	struct insn_tls t;
 	if (!bytes)
 		return;
 	insn_constants(bytes, n->in.len, n->in.vaddr, &c);
+	insn_tls_of(bytes, n->in.len, &known[i], &t);
 	if (c.compares)
 		note_comparison(f, c.imm);
+	/* The first word of the thread's own is the pointer to its lists. */
+	if (t.loads && !f->tls) {
+		f->tls = true;
+		f->lists.tls_offset = t.offset;
+		f->lists.tls_index_vaddr = t.descriptor;
+	}
 	if (c.takes_address && !f->tls && n->next >= 0 && w->nodes[n->next].to &&
 	    !strcmp(w->nodes[n->next].to, "__tls_get_addr")) {
 		f->tls = true;
 		f->lists.tls_index_vaddr = c.address;
-	}
-}
-
-/* The first word of the thread's own that the function loads is the pointer to its lists. */
-static void find_thread_pointer(struct plan *p, const struct flow *w, struct found *f)
-{
-	struct insn_known known = { 0 };
-	const struct flow_node *before = NULL;
-	for (uint64_t at = w->lo; at < w->hi && !f->tls;) {
-		int32_t i = flow_find(w, at);
-		const struct flow_node *n = i < 0 ? NULL : &w->nodes[i];
-		const uint8_t *bytes = n ? elf_bytes(p->funcs.elf, at, n->in.len) : NULL;
-		struct insn_tls t = { 0 };
-		/* Known on the only way that leads here. */
-		if (!n || n->root || n->preds != 1 || !before || before->next != i)
-			known = (struct insn_known){ 0 };
-		if (bytes) {
-			insn_tls_of(bytes, n->in.len, &known, &t);
-			insn_know(&known, bytes, &n->in);
-		}
-		if (t.loads) {
-			f->tls = true;
-			f->lists.tls_offset = t.offset;
-			f->lists.tls_index_vaddr = t.descriptor;
-		}
-		before = n;
-		at += n ? n->in.len : 1;
 	}
 }
 
@@ -179,24 +161,27 @@ static int add_refill_exit(struct plan *p, struct site *s, const struct flow_nod
 	return add_exit_of(s, true, (uint32_t)p->list->exits_cnt - 1);
 }
 
-/* False: this is not that function. */
-static bool read_lists(struct plan *p, const struct body *b, struct alys_lists *out, struct refill *refill)
+/* 1; 0: this is not that function; -ENOMEM. */
+static int read_lists(struct plan *p, const struct body *b, struct alys_lists *out, struct refill *refill)
 {
 	struct found f = { 0 };
+	struct insn_known *known = values_known(&b->flow);
+	if (!known)
+		return -ENOMEM;
 	for (size_t i = 0; i < b->flow.nodes_cnt; i++)
-		note_instruction(p, &b->flow, i, &f);
-	find_thread_pointer(p, &b->flow, &f);
+		note_instruction(p, &b->flow, i, known, &f);
+	free(known);
 	*refill = find_refill(p, &b->flow);
 	if (!f.kinds || !f.per_kind || !f.direct || !f.tls || f.top != DIRECT + f.per_kind + 1 || !refill->exit ||
 	    !p->funcs.gc_extra_vaddr || b->flow.unproven)
-		return false;
+		return 0;
 	f.lists.extra_vaddr = p->funcs.gc_extra_vaddr;
 	f.lists.kinds = f.kinds;
 	f.lists.per_kind = f.per_kind;
 	f.lists.counting = DIRECT;
 	f.lists.top = f.top;
 	*out = f.lists;
-	return true;
+	return 1;
 }
 
 int lists_find(struct plan *p, struct site *s)
@@ -205,11 +190,12 @@ int lists_find(struct plan *p, struct site *s)
 	if (!b)
 		return -ENOMEM;
 	struct refill refill;
-	if (!read_lists(p, b, &p->list->lists, &refill))
-		return 0;
+	int rc = read_lists(p, b, &p->list->lists, &refill);
+	if (rc <= 0)
+		return rc;
 	s->predicted = true;
 	/* Within the function itself, results come from the lists; all other exits are slow ones. */
-	int rc = add_refill_exit(p, s, refill.exit);
+	rc = add_refill_exit(p, s, refill.exit);
 	for (size_t i = 0; i < s->exits_cnt && !rc; i++) {
 		uint64_t at = p->list->exits[s->exits[i]].vaddr;
 		if (at < b->flow.lo || at >= b->flow.hi)
@@ -232,9 +218,10 @@ int lists_can_refill(struct plan *p, bool *can)
 	struct alys_lists lists;
 	struct refill refill;
 	int rc = taker_body(p, &b);
-	*can = b && funcs_named(&p->funcs, "GC_generic_malloc_many") && funcs_named(&p->funcs, "GC_malloc_kind_global") &&
-	       read_lists(p, b, &lists, &refill) && refill.list;
-	return rc;
+	bool may = b && funcs_named(&p->funcs, "GC_generic_malloc_many") && funcs_named(&p->funcs, "GC_malloc_kind_global");
+	int found = may ? read_lists(p, b, &lists, &refill) : rc;
+	*can = found > 0 && refill.list;
+	return found < 0 ? found : 0;
 }
 
 int lists_refill(struct plan *p, struct site *s)
@@ -242,12 +229,14 @@ int lists_refill(struct plan *p, struct site *s)
 	struct body *b;
 	struct refill refill;
 	int rc = taker_body(p, &b);
-	if (!b || !read_lists(p, b, &p->list->lists, &refill))
+	if (b)
+		rc = read_lists(p, b, &p->list->lists, &refill);
+	if (rc <= 0)
 		return rc;
 	s->vaddr = refill.exit->in.vaddr;
 	s->cfa_off = (uint32_t)refill.exit->cfa;
 	s->emulated = true;
 	s->reg = wire_reg(refill.list);
 	s->why = (struct entry_reason){ .choice = ENTRY_REFILLED };
-	return rc;
+	return 0;
 }
