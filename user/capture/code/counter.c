@@ -62,7 +62,7 @@ static bool add_up(struct sum *s, int reg, struct held a, struct held b)
 /* False: not part of such a sum. */
 static bool take(struct sum *s, const struct insn_load *l)
 {
-	if (s->reg >= 0 || !(l->loads || l->adds || l->sums))
+	if (s->reg >= 0 || l->reg < 0 || !(l->loads || l->adds || l->sums))
 		return false;
 	if (l->sums)
 		return add_up(s, l->reg, s->in[l->of[0]], s->in[l->of[1]]);

@@ -99,8 +99,8 @@ struct insn_constants {
 void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_constants *out);
 
 /*
- * Where a register's value comes from, in straight-line code. Needed on aarch64, which puts an address together from several
- * instructions; on x86-64 an instruction has its address itself, and nothing becomes known.
+ * Where a register's value comes from. Needed on aarch64, which puts an address together from several instructions; on x86-64 an
+ * instruction has its address itself, and nothing becomes known.
  */
 enum insn_origin {
 	INSN_UNKNOWN,

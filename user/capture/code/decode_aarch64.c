@@ -449,24 +449,34 @@ static bool asks_descriptor(const struct insn_known *k, uint32_t w)
 	return IS(w, 0xfffffc1f, 0xd63f0000) && of.origin == INSN_NUMBER && by.origin == INSN_WORD_AT && of.value == by.value;
 }
 
+static void forget(struct insn_known *k, insn_regs regs)
+{
+	for (int i = 0; i < INSN_REGS; i++) {
+		if (regs & INSN_BIT(i))
+			k->of[i].origin = INSN_UNKNOWN;
+	}
+}
+
 bool insn_know(struct insn_known *k, const uint8_t *bytes, const struct insn *in)
 {
 	uint32_t w;
 	memcpy(&w, bytes, LEN);
-	bool tls = asks_descriptor(k, w), call = in->flow == INSN_CALL;
-	struct insn_value made = tls ? (struct insn_value){ INSN_TLS_BY, k->of[0].value } : value_made(k, w, in->vaddr);
-	unsigned int to = tls ? 0 : bits(w, 0, 5);
-	insn_regs lost = tls ? INSN_BIT(LINK) : in->writes;
-	if (call && !tls)
-		lost = ~insn_machine.call_keeps;
-	for (unsigned int i = 0; i < INSN_REGS; i++) {
-		if (lost & INSN_BIT(i))
-			k->of[i].origin = INSN_UNKNOWN;
+	if (asks_descriptor(k, w)) {
+		k->of[0].origin = INSN_TLS_BY;
+		forget(k, INSN_BIT(LINK));
+		return false;
 	}
-	if ((call && !tls) || to == SP || !made.origin)
+	if (in->flow == INSN_CALL) {
+		forget(k, ~insn_machine.call_keeps);
+		return false;
+	}
+	unsigned int to = bits(w, 0, 5);
+	struct insn_value made = value_made(k, w, in->vaddr);
+	forget(k, in->writes);
+	if (to == SP || !made.origin)
 		return false;
 	k->of[to] = made;
-	return !tls;
+	return true;
 }
 
 void insn_tls_of(const uint8_t *bytes, size_t n, const struct insn_known *k, struct insn_tls *out)
