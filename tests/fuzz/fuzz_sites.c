@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arbitrary bytes as the code of malloc, free and GC_malloc_kind, for this program's machine. */
+/* Arbitrary bytes as the code of malloc, free, GC_malloc_kind and GC_get_total_bytes, for this program's machine. */
 #include <elf.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,15 +11,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define NAMES "\0malloc\0free\0GC_malloc_kind\0.symtab\0.strtab"
+#define NAMES "\0malloc\0free\0GC_malloc_kind\0GC_get_total_bytes\0.symtab\0.strtab"
 #define SIZE_MAX_FUZZED 65536
 
-/* A segment of code, and symbols that name its thirds. */
+/* A segment of code, and symbols that name its thirds, the second one twice. */
 struct file {
 	Elf64_Ehdr head;
 	Elf64_Phdr load;
 	Elf64_Shdr sections[3];
-	Elf64_Sym symbols[4];
+	Elf64_Sym symbols[5];
 	char names[sizeof(NAMES)];
 };
 
@@ -51,18 +51,19 @@ static void lay_out(struct file *f, size_t size)
 	f->load = (Elf64_Phdr){
 		.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = code + size, .p_memsz = code + size, .p_align = 4096
 	};
-	f->sections[1] = (Elf64_Shdr){ .sh_name = 28,
+	f->sections[1] = (Elf64_Shdr){ .sh_name = 47,
 				       .sh_type = SHT_SYMTAB,
 				       .sh_offset = offsetof(struct file, symbols),
 				       .sh_size = sizeof(f->symbols),
 				       .sh_link = 2,
 				       .sh_entsize = sizeof(Elf64_Sym) };
 	f->sections[2] = (Elf64_Shdr){
-		.sh_name = 36, .sh_type = SHT_STRTAB, .sh_offset = offsetof(struct file, names), .sh_size = sizeof(f->names)
+		.sh_name = 55, .sh_type = SHT_STRTAB, .sh_offset = offsetof(struct file, names), .sh_size = sizeof(f->names)
 	};
 	f->symbols[1] = symbol(1, code, third);
 	f->symbols[2] = symbol(8, code + third, third);
 	f->symbols[3] = symbol(13, code + 2 * third, size - 2 * third);
+	f->symbols[4] = symbol(28, code + third, third);
 	memcpy(f->names, NAMES, sizeof(NAMES));
 }
 
