@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "access/pages.h"
 #include "heapgraph/census.h"
 #include "lib/heapimage.h"
 
@@ -33,6 +34,38 @@ static void test_reading_over_holes(void **state)
 	m.tgid = 4194303;
 	assert_int_equal(memory_read(&m, at, out, 1), -ESRCH);
 	munmap(pages, 3 * 4096);
+}
+
+/* Of eight pages 1, 2, 5 and 7 are used. */
+static void test_reading_what_is_used(void **state)
+{
+	(void)state;
+	static struct pages used;
+	uint8_t *all = mmap(NULL, 8 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), out[8 * 4096];
+	uint64_t base = (uintptr_t)all, at = base + 100, end = base + 8 * 4096 - 10;
+	const int touched[] = { 1, 2, 5, 7 };
+	for (size_t i = 0; i < 4; i++)
+		memset(all + touched[i] * 4096, 1 + touched[i], 4096);
+	struct memory m = { .tgid = (uint32_t)getpid() };
+	struct rights_range r[2];
+	size_t unreadable = 0;
+	pages_open(&used, m.tgid);
+	assert_true(used.fd >= 0);
+	assert_int_equal(pages_used(&used, &at, end, r, 2), 2);
+	assert_true(r[0].addr == base + 4096 && r[0].n == 8192 && r[1].addr == base + 5 * 4096 && r[1].n == 4096);
+	assert_int_equal(at, base + 7 * 4096);
+	memset(out, 99, sizeof(out));
+	assert_int_equal(memory_read_spread(&m, r, 2, base, out, &unreadable), 0);
+	assert_int_equal(unreadable, 0);
+	for (size_t i = 0; i < sizeof(out); i++)
+		assert_int_equal(out[i], i / 4096 == 1 || i / 4096 == 2 || i / 4096 == 5 ? 1 + i / 4096 : 99);
+	assert_int_equal(pages_used(&used, &at, end, r, 2), 1);
+	assert_true(r[0].addr == base + 7 * 4096 && r[0].n == 4096 - 10 && at == end);
+	assert_int_equal(memory_read_spread(&m, r, 1, base, out, &unreadable), 0);
+	assert_true(out[7 * 4096] == 8 && out[8 * 4096 - 11] == 8 && out[8 * 4096 - 10] == 99);
+	assert_int_equal(pages_used(&used, &at, end, r, 2), 0);
+	pages_close(&used);
+	munmap(all, 8 * 4096);
 }
 
 static void test_space(void **state)
@@ -679,6 +712,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_generic_types),
 		cmocka_unit_test(test_reading_over_holes),
+		cmocka_unit_test(test_reading_what_is_used),
 		cmocka_unit_test(test_space),
 		cmocka_unit_test(test_all_kinds_of_marks),
 		cmocka_unit_test(test_what_is_no_layout),

@@ -4,8 +4,6 @@
 
 #include <unistd.h>
 
-#include "access/rights.h"
-
 /* Documentation/admin-guide/mm/pagemap.rst */
 #define RESIDENT (1ull << 63)
 #define SWAPPED (1ull << 62)
@@ -45,12 +43,36 @@ enum page_is pages_at(struct pages *p, uint64_t addr)
 	return is & RESIDENT ? PAGE_RESIDENT : is & SWAPPED ? PAGE_SWAPPED : PAGE_ABSENT;
 }
 
+static uint64_t next_page(uint64_t addr, uint64_t end)
+{
+	uint64_t next = (addr / PAGE_BYTES + 1) * PAGE_BYTES;
+	return next < end ? next : end;
+}
+
+size_t pages_used(struct pages *p, uint64_t *at, uint64_t end, struct rights_range *pieces, size_t most)
+{
+	size_t n = 0;
+	bool before = false; /* the page before this one is the end of the last piece */
+	while (*at < end) {
+		uint64_t next = next_page(*at, end);
+		bool used = pages_at(p, *at) != PAGE_ABSENT;
+		if (used && !before && n == most)
+			break;
+		if (used && !before)
+			pieces[n++] = (struct rights_range){ *at, 0 };
+		if (used)
+			pieces[n - 1].n += next - *at;
+		before = used;
+		*at = next;
+	}
+	return n;
+}
+
 uint64_t pages_resident(struct pages *p, uint64_t start, uint64_t end)
 {
 	uint64_t sum = 0;
 	for (uint64_t at = start, next; at < end; at = next) {
-		next = (at / PAGE_BYTES + 1) * PAGE_BYTES;
-		next = next < end ? next : end;
+		next = next_page(at, end);
 		sum += pages_at(p, at) == PAGE_RESIDENT ? next - at : 0;
 	}
 	return sum;

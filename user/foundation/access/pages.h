@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "access/rights.h"
+
 #define PAGE_BYTES 4096ull
 #define PAGES_KEPT 8192
 
@@ -23,6 +25,11 @@ struct pages {
 void pages_open(struct pages *p, uint32_t tid);
 void pages_close(struct pages *p);
 enum page_is pages_at(struct pages *p, uint64_t addr);
+/*
+ * What lies in pages that are in use, swapped out or not, of what is between *at and end: at most so many pieces. *at moves to where
+ * the next call begins.
+ */
+size_t pages_used(struct pages *p, uint64_t *at, uint64_t end, struct rights_range *pieces, size_t most);
 /* Bytes from start to end that lie in resident pages. */
 uint64_t pages_resident(struct pages *p, uint64_t start, uint64_t end);
 

@@ -70,3 +70,15 @@ int memory_read_ranges(struct memory *m, const struct rights_range *r, size_t cn
 		*unreadable = bad;
 	return 0;
 }
+
+int memory_read_spread(struct memory *m, const struct rights_range *r, size_t cnt, uint64_t base, void *out, size_t *unreadable)
+{
+	static uint8_t packed[MEMORY_SPREAD];
+	uint8_t *to = out;
+	if (cnt == 1)
+		return memory_read_ranges(m, r, 1, to + (r->addr - base), unreadable);
+	int rc = memory_read_ranges(m, r, cnt, packed, unreadable);
+	for (size_t i = 0, at = 0; i < cnt && !rc; at += r[i++].n)
+		memcpy(to + (r[i].addr - base), packed + at, r[i].n);
+	return rc;
+}

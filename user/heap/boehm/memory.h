@@ -34,5 +34,11 @@ int memory_read(struct memory *m, uint64_t addr, void *out, size_t n);
  * counted (unreadable may be NULL). 0, or -ESRCH, -EPERM for the process as a whole.
  */
 int memory_read_ranges(struct memory *m, const struct rights_range *r, size_t cnt, void *out, size_t *unreadable);
+/*
+ * The same of ranges in order, each to where it lies behind `base`: at out + (addr - base). What is between them is left alone. All
+ * in one call: at most MEMORY_SPREAD bytes.
+ */
+#define MEMORY_SPREAD (1u << 20)
+int memory_read_spread(struct memory *m, const struct rights_range *r, size_t cnt, uint64_t base, void *out, size_t *unreadable);
 
 #endif

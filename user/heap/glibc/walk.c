@@ -17,7 +17,8 @@
 
 #define WINDOW_MAX (256u << 10)
 #define WINDOW_MIN 4096
-#define MANY 32 /* chunks in a window: the next may be larger */
+#define PIECES_MAX (WINDOW_MAX / WINDOW_MIN)
+#define FEW 16 /* chunks in the largest window: then each is read alone */
 #define TRIES 12
 #define LOST_MAX 1000 /* in one reading */
 #define LOOK_BACK 16  /* chunks, at the first try; each goes back twice as far */
@@ -29,7 +30,10 @@ struct walk {
 	struct glibc_heap *h;
 	struct glibc_piece *piece;
 	uint64_t at, len; /* what of the process is in bytes */
-	size_t next_sz, seen;
+	size_t seen;      /* chunks from there on */
+	/* Of these, pages that were used; the others are zero. */
+	struct rights_range used[1 + PIECES_MAX];
+	size_t used_cnt, used_at;
 	unsigned lost;
 	uint8_t *bytes;
 	struct pages *pages;
@@ -37,37 +41,41 @@ struct walk {
 
 /* --- reading ahead -------------------------------------------------------------------------------- */
 
-/* Reading would fill in pages that were never used: what is wanted of a piece lies in others. */
-static uint64_t used_until(struct walk *w, uint64_t addr, uint64_t end)
-{
-	uint64_t at = (addr / PAGE_BYTES + 1) * PAGE_BYTES;
-	while (at < end && pages_at(w->pages, at) != PAGE_ABSENT)
-		at += PAGE_BYTES;
-	return at < end ? at : end;
-}
-
-/* Large chunks are stepped over: then little is read of each, and where there are many small ones a lot at once. */
+/*
+ * Large chunks are stepped over, and little is read of each. But a system call, through another process perhaps, costs as much as
+ * 100 KB: where chunks were smaller on average since the last one, much is read at once.
+ */
 static int read_window(struct walk *w, uint64_t addr)
 {
-	size_t n = w->next_sz;
-	n = w->len && w->seen < MANY ? n / 4 : n * 4;
-	n = n < WINDOW_MIN ? WINDOW_MIN : n > WINDOW_MAX ? WINDOW_MAX : n;
-	w->next_sz = n;
-	w->seen = 0;
-	n = used_until(w, addr, w->piece->end - addr < n ? w->piece->end : addr + n) - addr;
+	bool small = w->len && addr > w->at && (addr - w->at) / (w->seen ?: 1) < WINDOW_MAX / FEW;
+	size_t n = small ? WINDOW_MAX : WINDOW_MIN, gone = 0;
+	n = w->piece->end - addr < n ? w->piece->end - addr : n;
+	/* What is wanted has just been used, perhaps. */
+	uint64_t first_end = (addr / PAGE_BYTES + 1) * PAGE_BYTES, end = addr + n, at = first_end;
+	w->used[0] = (struct rights_range){ addr, (first_end < end ? first_end : end) - addr };
+	w->used_cnt = 1 + pages_used(w->pages, &at, end, w->used + 1, PIECES_MAX);
+	w->used_at = w->seen = 0;
 	w->at = addr;
 	w->len = 0;
-	int rc = memory_read(w->m, addr, w->bytes, n);
-	memset(w->bytes + n, 0, CACHE_MAX); /* as pages that were never used are */
+	memset(w->bytes, 0, n + CACHE_MAX); /* as pages that were never used are */
+	int rc = memory_read_spread(w->m, w->used, w->used_cnt, addr, w->bytes, &gone);
+	rc = !rc && gone ? -EFAULT : rc;
 	w->len = rc ? 0 : n;
 	return rc;
+}
+
+static bool was_used(struct walk *w, uint64_t addr)
+{
+	while (w->used_at < w->used_cnt && addr >= w->used[w->used_at].addr + w->used[w->used_at].n)
+		w->used_at++;
+	return w->used_at < w->used_cnt && addr >= w->used[w->used_at].addr;
 }
 
 /* *out: n bytes at addr, or as many as there are in this piece. */
 static int bytes_at(struct walk *w, uint64_t addr, size_t n, const uint8_t **out)
 {
 	n = w->piece->end - addr < n ? w->piece->end - addr : n;
-	bool here = addr >= w->at && addr - w->at < w->len && w->len - (addr - w->at) >= n;
+	bool here = addr >= w->at && addr - w->at < w->len && w->len - (addr - w->at) >= n && was_used(w, addr);
 	int rc = here ? 0 : read_window(w, addr);
 	*out = w->bytes + (addr - w->at);
 	return rc;
@@ -230,9 +238,7 @@ static void count_unread(struct glibc_heap *h)
 int glibc_walk(struct memory *m, const struct glibc_layout *l, struct glibc_heap *out, struct err *err)
 {
 	static struct pages pages; /* too large for a stack */
-	struct walk w = {
-		.m = m, .l = l, .h = out, .bytes = malloc(WINDOW_MAX + CACHE_MAX), .next_sz = WINDOW_MIN, .pages = &pages
-	};
+	struct walk w = { .m = m, .l = l, .h = out, .bytes = malloc(WINDOW_MAX + CACHE_MAX), .pages = &pages };
 	int rc = w.bytes ? 0 : -ENOMEM;
 	pages.fd = -1;
 	if (!m->source)

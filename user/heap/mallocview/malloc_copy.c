@@ -14,9 +14,9 @@
 #include "heapreader/heap_worker.h"
 #include "heapview/objects.h"
 
-#define GAP_MAX PAGE_BYTES  /* between blocks that are read at once */
-#define PART_MAX (1u << 20) /* of one reading */
-#define BYTES_PER_NS 1      /* at least, that are copied */
+#define GAP_MAX PAGE_BYTES /* between blocks that are read at once */
+#define PIECES_MAX 64      /* of one reading */
+#define BYTES_PER_NS 1     /* at least, that are copied */
 
 struct copying {
 	struct malloc_copy *out;
@@ -95,35 +95,20 @@ static int make_room(struct malloc_copy *c, uint64_t max)
 	return c->bytes ? 0 : -ENOMEM;
 }
 
-static uint64_t next_page(uint64_t addr)
-{
-	return (addr & ~(PAGE_BYTES - 1)) + PAGE_BYTES;
-}
-
-/* From at on: bytes that lie in pages in use, or all of which do not. */
-static uint64_t alike(struct copying *c, uint64_t at, uint64_t end, bool *there)
-{
-	uint64_t to = at;
-	*there = pages_at(c->pages, at) != PAGE_ABSENT;
-	while (to < end && to - at < PART_MAX && (pages_at(c->pages, to) != PAGE_ABSENT) == *there)
-		to = next_page(to);
-	return (to < end ? to : end) - at;
-}
-
 static int copy_run(struct copying *c, const struct copied_block *first, const struct copied_block *last)
 {
 	uint64_t end = block_end(last);
+	uint8_t *out = c->out->bytes + first->at;
 	int rc = 0;
 	for (uint64_t at = first->addr; at < end && !rc;) {
-		bool there;
-		struct rights_range part = { at, alike(c, at, end, &there) };
-		size_t gone = 0;
+		struct rights_range used[PIECES_MAX];
+		uint64_t part_end = end - at < MEMORY_SPREAD ? end : at + MEMORY_SPREAD;
+		size_t n = pages_used(c->pages, &at, part_end, used, PIECES_MAX), gone = 0;
 		if (words_late(c->deadline_ns))
 			return -ETIMEDOUT;
-		if (there)
-			rc = memory_read_ranges(c->m, &part, 1, c->out->bytes + first->at + (at - first->addr), &gone);
+		if (n)
+			rc = memory_read_spread(c->m, used, n, first->addr, out, &gone);
 		c->out->unreadable += gone;
-		at += part.n;
 	}
 	return rc;
 }
