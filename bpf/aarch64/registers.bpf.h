@@ -14,17 +14,6 @@
 		value_;                                                                \
 	})
 
-static __always_inline __u64 argument(struct pt_regs *ctx, __u32 n)
-{
-	switch (n) {
-	case 0: return REGISTER(ctx, 0);
-	case 1: return REGISTER(ctx, 1);
-	case 2: return REGISTER(ctx, 2);
-	case 3: return REGISTER(ctx, 3);
-	default: return REGISTER(ctx, 4);
-	}
-}
-
 #define REGISTER_CASE(n) \
 	case n: return REGISTER(ctx, n);
 
@@ -62,6 +51,19 @@ static __noinline __u64 register_no(struct pt_regs *ctx, __u32 reg)
 		REGISTER_CASE(29)
 		REGISTER_CASE(30)
 	default: return REGISTER(ctx, 0);
+	}
+}
+
+/* Argument n, or what register n holds behind the entry (insn_machine.readable). */
+static __always_inline __u64 argument(struct pt_regs *ctx, __u32 n)
+{
+	switch (n) {
+	case 0: return REGISTER(ctx, 0);
+	case 1: return REGISTER(ctx, 1);
+	case 2: return REGISTER(ctx, 2);
+	case 3: return REGISTER(ctx, 3);
+	case 4: return REGISTER(ctx, 4);
+	default: return register_no(ctx, n);
 	}
 }
 

@@ -24,6 +24,7 @@ struct insn_machine {
 	insn_regs data;       /* all but the stack pointer */
 	insn_regs call_keeps; /* survive a call */
 	int8_t args[INSN_ARGS], result;
+	uint8_t readable;  /* BPF reads arguments up to this one; beyond INSN_ARGS, registers by their own numbers */
 	int8_t link;       /* has the return address at a function's entry; INSN_NO_REG: the stack has it */
 	int32_t entry_cfa; /* CFA - sp at a function's entry */
 	bool cheap_ret;    /* the kernel emulates `ret` */
@@ -70,6 +71,7 @@ struct insn {
 	int32_t sp_delta, bp_delta; /* sp += d, sp = bp + d; bp = sp + d */
 	int32_t record_delta;       /* with `records`: at sp + d */
 	insn_regs writes;           /* registers overwritten, not counting a callee's */
+	insn_regs factors;          /* two 64-bit registers, of whose product `writes` gets a half (aarch64) */
 	uint8_t len;
 	enum insn_flow flow;
 	enum insn_cost cost;
@@ -81,6 +83,7 @@ struct insn {
 	int8_t zeroes;             /* register set to 0 */
 	int8_t tests;              /* 64-bit register compared with 0 */
 	bool stores;               /* to memory, other than a push */
+	bool high_half;            /* of the product of the factors */
 	bool signs;                /* the return address (aarch64) */
 	bool records;              /* stores frame pointer and return address side by side (aarch64) */
 	bool reserves;             /* memory, until an exception or the store that belongs to it (aarch64) */

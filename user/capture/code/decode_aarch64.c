@@ -21,6 +21,7 @@ const struct insn_machine insn_machine = {
 	.call_keeps = 0x3ff80000u,
 	.args = { 0, 1, 2, 3, 4, 5 },
 	.result = 0,
+	.readable = FP,
 	.link = LINK,
 	.entry_cfa = 0,
 	.cheap_ret = true,
@@ -200,6 +201,14 @@ static void set_values(uint32_t w, struct insn *out)
 		out->tests = (int8_t)bits(w, 5, 5);
 }
 
+/* mul and umulh, of 64 bits. */
+static void set_product(uint32_t w, struct insn *out)
+{
+	out->high_half = IS(w, 0xffe0fc00, 0x9bc07c00);
+	if (out->high_half || IS(w, 0xffe0fc00, 0x9b007c00))
+		out->factors = (INSN_BIT(bits(w, 5, 5)) | INSN_BIT(bits(w, 16, 5))) & insn_machine.data;
+}
+
 static int reg_of(unsigned int reg)
 {
 	if (reg >= ARM64_REG_X0 && reg <= ARM64_REG_X28)
@@ -304,6 +313,7 @@ bool insn_decode(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn *ou
 		out->writes |= INSN_BIT(0);
 	set_stack(w, out);
 	set_record(w, out);
+	set_product(w, out);
 	out->stores = stores(w);
 	out->padding = is_hint(w, 0, 0) || IS(w, 0xffff0000, 0);
 	out->signs = is_hint(w, 24, 31);

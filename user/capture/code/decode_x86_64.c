@@ -16,6 +16,7 @@ const struct insn_machine insn_machine = {
 	.call_keeps = 0xf028u,
 	.args = { INSN_RDI, INSN_RSI, INSN_RDX, INSN_RCX, INSN_R8, INSN_R9 },
 	.result = INSN_RAX,
+	.readable = 5,
 	.link = INSN_NO_REG,
 	.entry_cfa = 8,
 	.cheap_ret = false,

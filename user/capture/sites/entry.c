@@ -12,23 +12,29 @@
 #define MAX_STEPS 64
 
 #define MAX_ARGS 4
-#define READABLE 5 /* BPF reads the registers of the first five arguments */
+
+/* Registers that hold what the site has to tell: each argument, or, in its place, the product of a count and a size. */
+struct held {
+	insn_regs args[MAX_ARGS];
+	insn_regs product;
+	bool high; /* the product's high half was computed, too: an overflow is noticed, and the call fails */
+	bool kept; /* the return address is where the caller put it, unchanged */
+};
 
 struct walk {
 	struct plan *plan;
 	const struct flow *w;
 	int null_reg; /* the freed argument's register, or INSN_NO_REG */
 	size_t args_cnt;
-	insn_regs args[MAX_ARGS];      /* registers that hold each argument here */
-	insn_regs best_args[MAX_ARGS]; /* and at the best place */
-	int32_t best;                  /* emulated, -1 = none yet */
-	bool may_pass;                 /* pushes: the site need not be the first one */
+	bool multiplied; /* the arguments are a count and a size */
+	struct held here, at_best;
+	int32_t best;  /* emulated, -1 = none yet */
+	bool may_pass; /* pushes: the site need not be the first one */
 	bool past_push;
 	int32_t plain; /* first one that can be probed at all, arguments untouched */
 	bool past_null;
-	bool kept, best_kept; /* the return address is where the caller put it, unchanged: here, at the best place */
-	int32_t record;       /* CFA - the place where frame pointer and return address were stored, 0 = they were not */
-	bool set_up;          /* the frame pointer points there */
+	int32_t record; /* CFA - the place where frame pointer and return address were stored, 0 = they were not */
+	bool set_up;    /* the frame pointer points there */
 	enum entry_stop stop;
 };
 
@@ -45,39 +51,66 @@ static void set_arguments(struct walk *k, const struct allocator *row)
 		[ALYS_SHAPE_FREE] = 1, [ALYS_SHAPE_MULREALLOC] = 3, [ALYS_SHAPE_BATCH] = 2,   [ALYS_SHAPE_HEAPFUL] = 1,
 	};
 	for (unsigned int i = 0; i < counts[row->shape]; i++)
-		k->args[k->args_cnt++] = INSN_BIT(plan_arg_reg(row->arg[i]));
+		k->here.args[k->args_cnt++] = INSN_BIT(plan_arg_reg(row->arg[i]));
 	if (has_kind(row))
-		k->args[k->args_cnt++] = INSN_BIT(plan_arg_reg(row->kind_arg));
+		k->here.args[k->args_cnt++] = INSN_BIT(plan_arg_reg(row->kind_arg));
+	k->multiplied = row->shape == ALYS_SHAPE_MUL && k->args_cnt == 2;
 }
 
-/* The argument position whose register holds it, preferably its own; READABLE = none. */
+static insn_regs regs_at(unsigned int position)
+{
+	if (position < INSN_ARGS)
+		return INSN_BIT(plan_arg_reg(position));
+	return position == ALYS_REG_LIST || position == ALYS_REG_RSP ? 0 : INSN_BIT(position);
+}
+
+/* The argument position whose register holds it, preferably its own; insn_machine.readable = none. */
 static unsigned int position_of(insn_regs regs, unsigned int own)
 {
-	if (regs & INSN_BIT(plan_arg_reg(own)))
+	if (regs & regs_at(own))
 		return own;
 	unsigned int n = 0;
-	while (n < READABLE && !(regs & INSN_BIT(plan_arg_reg(n))))
+	while (n < insn_machine.readable && !(regs & regs_at(n)))
 		n++;
 	return n;
 }
 
-static bool are_readable(const struct walk *k)
+static bool is_readable(insn_regs regs)
+{
+	return position_of(regs, 0) < insn_machine.readable;
+}
+
+static bool are_readable(const struct walk *k, const struct held *h)
 {
 	bool all = true;
 	for (size_t i = 0; i < k->args_cnt; i++)
-		all &= position_of(k->args[i], 0) < READABLE;
+		all &= is_readable(h->args[i]);
 	return all;
+}
+
+static bool is_product(const struct walk *k, const struct insn *in)
+{
+	const insn_regs *args = k->here.args, f = in->factors;
+	return k->multiplied && f & args[0] && f & args[1] && !(f & ~(args[0] | args[1]));
+}
+
+static void pass(insn_regs *regs, const struct insn *in)
+{
+	bool copied = in->copy_to >= 0 && (*regs & INSN_BIT(in->copy_from));
+	*regs = (*regs & ~in->writes) | (copied ? INSN_BIT(in->copy_to) : 0);
 }
 
 static void follow(struct walk *k, const struct insn *in)
 {
-	k->kept &= !in->signs;
-	for (size_t i = 0; i < k->args_cnt; i++) {
-		bool copied = in->copy_to >= 0 && (k->args[i] & INSN_BIT(in->copy_from));
-		k->args[i] &= ~in->writes;
-		if (copied)
-			k->args[i] |= INSN_BIT(in->copy_to);
-	}
+	struct held *h = &k->here;
+	bool product = is_product(k, in);
+	h->kept &= !in->signs;
+	for (size_t i = 0; i < k->args_cnt; i++)
+		pass(&h->args[i], in);
+	pass(&h->product, in);
+	h->high |= product && in->high_half;
+	if (product && !in->high_half)
+		h->product |= in->writes;
 }
 
 static bool writes_link(const struct insn *in)
@@ -103,12 +136,6 @@ static bool follow_frame(struct walk *k, const struct flow_node *n)
 	return own && first;
 }
 
-static void note_best(struct walk *k)
-{
-	memcpy(k->best_args, k->args, sizeof(k->args));
-	k->best_kept = k->kept;
-}
-
 static bool is_push(const struct flow_node *n)
 {
 	return n->in.flow == INSN_NEXT && n->in.stack == INSN_SP_ADD;
@@ -127,7 +154,7 @@ static void take(struct walk *k, int32_t i)
 	k->past_push |= push;
 	k->past_null |= k->best >= 0 && !push;
 	k->best = i;
-	note_best(k);
+	k->at_best = k->here;
 }
 
 /* Where the walk goes after node i; -1 with a reason when it ends. */
@@ -144,13 +171,13 @@ static int32_t step(struct walk *k, int32_t i)
 		k->stop = STOP_FRAME;
 		return -1;
 	}
-	if (!are_readable(k)) {
+	if (!are_readable(k, &k->here) && !(k->here.high && is_readable(k->here.product))) {
 		k->stop = STOP_ARGUMENT;
 		return -1;
 	}
 	if (k->plain < 0 && n->in.cost != INSN_REFUSED) {
 		k->plain = i;
-		note_best(k);
+		k->at_best = k->here;
 	}
 	if (n->in.cost == INSN_EMULATED && is_better(k, n))
 		take(k, i);
@@ -178,10 +205,13 @@ static void place_arguments(const struct walk *k, struct site *s)
 {
 	memcpy(s->arg, s->row->arg, sizeof(s->arg));
 	s->kind_arg = s->row->kind_arg;
-	for (size_t i = 0; i < k->args_cnt; i++) {
+	s->multiplied = !are_readable(k, &k->at_best);
+	if (s->multiplied)
+		s->arg[0] = (uint8_t)position_of(k->at_best.product, s->arg[0]);
+	for (size_t i = 0; i < k->args_cnt && !s->multiplied; i++) {
 		bool is_kind = has_kind(s->row) && i + 1 == k->args_cnt;
 		uint8_t *arg = is_kind ? &s->kind_arg : &s->arg[i];
-		*arg = (uint8_t)position_of(k->best_args[i], *arg);
+		*arg = (uint8_t)position_of(k->at_best.args[i], *arg);
 	}
 }
 
@@ -195,11 +225,11 @@ static enum entry_choice choice_of(const struct walk *k)
 void entry_choose(struct plan *p, const struct flow *w, struct site *s, bool at_entry)
 {
 	struct walk k = {
-		.plan = p, .w = w, .null_reg = INSN_NO_REG, .best = -1, .plain = -1, .kept = true, .stop = STOP_UNDECODED
+		.plan = p, .w = w, .null_reg = INSN_NO_REG, .here.kept = true, .best = -1, .plain = -1, .stop = STOP_UNDECODED
 	};
 	k.may_pass = !at_entry;
 	set_arguments(&k, s->row);
-	memcpy(k.best_args, k.args, sizeof(k.args));
+	k.at_best = k.here;
 	if (s->row->shape == ALYS_SHAPE_FREE)
 		k.null_reg = plan_arg_reg(s->row->arg[0]);
 	int32_t i = w->nodes_cnt ? 0 : -1;
@@ -214,7 +244,7 @@ void entry_choose(struct plan *p, const struct flow *w, struct site *s, bool at_
 	s->vaddr = w->nodes[at].in.vaddr;
 	s->cfa_off = (uint32_t)w->nodes[at].cfa;
 	s->emulated = k.best >= 0;
-	s->unchanged = k.best_kept && flow_at_entry_sp(&w->nodes[at]);
+	s->unchanged = k.at_best.kept && flow_at_entry_sp(&w->nodes[at]);
 	place_arguments(&k, s);
 	s->why = s->emulated ? (struct entry_reason){ .choice = choice_of(&k) }
 			     : (struct entry_reason){ .choice = ENTRY_STEPPED, .stop = k.stop };

@@ -62,6 +62,7 @@ static void settle_site(struct site *s)
 	s->exits_cnt = s->exits_cap = s->slow_exits_cnt = s->slow_exits_cap = 0;
 	s->late.exits_cnt = s->late.exits_cap = 0;
 	SETTLE(s->emulated);
+	SETTLE(s->multiplied);
 	SETTLE(s->unchanged);
 	SETTLE(s->return_probe);
 	SETTLE(s->at_callee);

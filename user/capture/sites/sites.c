@@ -115,7 +115,7 @@ void sites_fill_entry(const struct site *s, uint32_t object, struct alys_site *o
 		.object = object,
 		.cfa_off = s->cfa_off,
 		.row = s->row_no,
-		.shape = s->row->shape,
+		.shape = s->multiplied ? ALYS_SHAPE_SIZE : s->row->shape,
 		.nest = s->row->nest,
 		.arg = { s->arg[0], s->arg[1], s->arg[2] },
 		.kind_arg = s->kind_arg,

@@ -67,6 +67,7 @@ struct site {
 	bool unchanged;           /* sp and the return address are as the caller left them */
 	uint8_t reg;              /* of a refill: ALYS_REG_* that holds the list's address */
 	uint8_t arg[3], kind_arg; /* as in the row, unless the site follows a move between registers */
+	bool multiplied;          /* the site follows the multiplication of both arguments: arg[0] has the product */
 	/* A return probe is safe here, and finds its return address at the entry site's sp. */
 	bool return_probe;
 	uint32_t *exits; /* indices into the list's exits */
