@@ -11,19 +11,11 @@
 
 #include <cmocka.h>
 
-#include <inttypes.h>
-#include <stdlib.h>
-
-#include "base/map.h"
 #include "code/decode.h"
 #include "sites/collections.h"
-#include "sites_libraries.h"
-#include "unwind/unwind.h"
+#include "sites_checks.h"
 
 #define RET 0xd65f03c0u
-
-static const char *const libraries[] = { GLIBC, MUSL, LIBGC, JEMALLOC, TCMALLOC, MIMALLOC };
-#define LIBRARIES (sizeof(libraries) / sizeof(*libraries))
 
 static uint32_t word_at(const struct opened *o, uint64_t vaddr)
 {
@@ -38,6 +30,11 @@ static uint32_t word_at(const struct opened *o, uint64_t vaddr)
 static bool is_jump(uint32_t w)
 {
 	return (w & 0xfc000000) == 0x14000000;
+}
+
+static bool is_no_ret(const struct opened *o, const struct site_exit *x)
+{
+	return is_jump(word_at(o, x->vaddr));
 }
 
 /* The kernel's rule, apart from the decoder's. */
@@ -80,31 +77,22 @@ static bool sets_up(const struct opened *o, const struct site *s)
 
 static void check_site(const struct opened *o, const struct site *s)
 {
-	uint64_t offset;
 	if (s->state != SITE_PROBED) {
 		assert_true(s->why.choice);
 		return;
 	}
 	assert_int_equal(s->vaddr % 4, 0);
 	assert_int_equal(emulated_word(word_at(o, s->vaddr)), s->emulated);
-	assert_true(elf_offset_of(o->elf, s->vaddr, &offset));
-	assert_int_equal(offset, s->offset);
-	assert_true(s->vaddr >= s->func && s->vaddr - s->func < 128);
 	assert_int_equal(s->cfa_off % 16, 0);
 	assert_false(s->return_probe);
-	if (s->row->shape == ALYS_SHAPE_FREE)
-		assert_int_equal(s->exits_cnt, 0);
-	else
-		assert_true(s->exits_cnt > 0 || s->lost > 0 || s->passed_on > 0);
+	expect_placed(o, s);
 }
 
 /* A `ret`, or a jump to what returns its first argument: in both cases sp is as at the entry, and x0 has the result. */
 static void check_exit(const struct opened *o, const struct site_exit *x)
 {
-	uint64_t offset;
 	uint32_t w = word_at(o, x->vaddr);
-	assert_true(elf_offset_of(o->elf, x->vaddr, &offset));
-	assert_int_equal(offset, x->offset);
+	expect_exit_placed(o, x);
 	assert_true(x->emulated && x->reg == 0 && x->cfa_off == 0);
 	assert_true(w == RET || is_jump(w));
 	assert_true(w != RET || x->plain);
@@ -131,68 +119,6 @@ static void test_every_library(void **state)
 	assert_true(set_up >= 10);
 }
 
-/* Addresses of all `ret`s that objdump sees in a file. */
-static void objdump_rets(const char *path, struct map *rets)
-{
-	char cmd[256], line[256];
-	const char *root = getenv("SYSROOT");
-	snprintf(cmd, sizeof(cmd), TEST_OBJDUMP " -d --no-show-raw-insn %s%s", root ? root : "", path);
-	FILE *f = popen(cmd, "r");
-	assert_non_null(f);
-	while (fgets(line, sizeof(line), f)) {
-		char what[16] = "";
-		uint64_t at;
-		if (sscanf(line, " %" SCNx64 ": %15s", &at, what) == 2 && !strcmp(what, "ret"))
-			*map_put(rets, at) = 1;
-	}
-	assert_int_equal(pclose(f), 0);
-	assert_true(rets->count > 10);
-}
-
-static bool site_has_exit(const struct opened *o, const struct site *s, uint64_t vaddr)
-{
-	for (size_t i = 0; i < s->exits_cnt; i++)
-		if (o->list.exits[s->exits[i]].vaddr == vaddr)
-			return true;
-	return false;
-}
-
-static size_t compare_rets(const struct opened *o, const struct site *s, const struct map *rets)
-{
-	const struct map_slot *slot;
-	size_t compared = 0;
-	for (size_t m = 0; (slot = map_next(rets, &m));) {
-		if (slot->key < s->func || slot->key - s->func >= s->size)
-			continue;
-		assert_true(site_has_exit(o, s, slot->key));
-		compared++;
-	}
-	return compared;
-}
-
-static void test_rets_are_objdumps(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < LIBRARIES; i++) {
-		struct map rets = { 0 };
-		struct sites_options opts = { .cheap_exits = true };
-		struct opened o;
-		size_t compared = 0;
-		objdump_rets(libraries[i], &rets);
-		open_sites(&o, libraries[i], &opts);
-		for (size_t k = 0; k < o.list.exits_cnt; k++)
-			assert_true(is_jump(word_at(&o, o.list.exits[k].vaddr)) || map_get(&rets, o.list.exits[k].vaddr));
-		for (size_t k = 0; k < o.list.sites_cnt; k++) {
-			const struct site *s = &o.list.sites[k];
-			if (s->state == SITE_PROBED && s->row->shape != ALYS_SHAPE_FREE)
-				compared += compare_rets(&o, s, &rets);
-		}
-		assert_true(compared >= 3);
-		close_sites(&o);
-		map_free(&rets);
-	}
-}
-
 static void test_known_places(void **state)
 {
 	struct sites_options opts = { .cheap_exits = true };
@@ -206,9 +132,9 @@ static void test_known_places(void **state)
 	assert_true(s && s->emulated && sets_up(&o, s));
 	s = site_named(&o.list, "malloc");
 	assert_true(s && s->emulated && sets_up(&o, s) && s->exits_cnt && !s->lost);
-	/* It ends in a jump to memset, which has no name; memset itself would be too busy. */
+	/* It ends in a jump to memset, which has no name; memset itself would be too busy. Its arguments are gone soon, not their product. */
 	s = site_named(&o.list, "calloc");
-	assert_true(s && !s->lost);
+	assert_true(s && !s->lost && s->emulated && s->multiplied && sets_up(&o, s));
 	size_t jumps = 0;
 	for (size_t i = 0; i < s->exits_cnt; i++)
 		jumps += is_jump(word_at(&o, o.list.exits[s->exits[i]].vaddr));
@@ -313,70 +239,40 @@ static void test_linked_in(void **state)
 	}
 }
 
-static bool wrong_opinion(void *ctx, uint64_t vaddr, uint32_t *off)
-{
-	(void)ctx;
-	(void)vaddr;
-	*off = 4711;
-	return true;
-}
-
-static void test_contradicting_table(void **state)
-{
-	struct sites_options opts = { .cheap_exits = true, .cfa_at = wrong_opinion };
-	struct opened o;
-	(void)state;
-	open_sites(&o, LIBGC, &opts);
-	for (size_t i = 0; i < o.list.sites_cnt; i++)
-		assert_int_not_equal(o.list.sites[i].state, SITE_PROBED);
-	close_sites(&o);
-}
-
-struct table {
-	const struct unwind_table *rows;
-	size_t agreed;
+/* How calloc begins once its arguments are gone, and where it is probed: at the branch, if their product is there, checked. */
+static const struct {
+	const char *begins;
+	unsigned int at;
+} callocs[] = {
+	{ "umulh x2, x0, x1\n mul x3, x0, x1\n", 12 },
+	{ "mul x3, x1, x0\n umulh x2, x1, x0\n", 12 },
+	{ "umulh x2, x0, x1\n mul x0, x0, x1\n", 12 },
+	{ "mul x3, x0, x1\n mov x2, x3\n", 0 },       /* an overflow goes unnoticed */
+	{ "umulh x2, x0, x1\n mul x2, x0, x0\n", 0 }, /* another product */
+	{ "umulh x2, x0, x1\n mul w3, w0, w1\n", 0 }, /* half of it */
+	{ "umulh x2, x0, x1\n madd x3, x0, x1, x4\n", 0 },
 };
 
-static bool table_cfa(void *ctx, uint64_t vaddr, uint32_t *off)
+static void test_products_of_arguments(void **state)
 {
-	struct table *t = ctx;
-	struct unwind_row row;
-	if (!unwind_row_at(t->rows, vaddr, &row) || row.kind != ALYS_ROW_SPEC || row.rule.base_bp || row.rule.deref ||
-	    row.rule.off < 0)
-		return false;
-	*off = (uint32_t)row.rule.off;
-	t->agreed++;
-	return true;
-}
-
-/* What the code says about the stack and what the compiler wrote into .eh_frame is the same. */
-static void test_agreeing_tables(void **state)
-{
+	struct sites_options opts = { .cheap_exits = true };
 	(void)state;
-	for (size_t i = 0; i < LIBRARIES; i++) {
-		struct table t = { NULL, 0 };
-		struct sites_options opts = { .cheap_exits = true }, asking = opts;
-		struct opened alone, both;
-		struct err err = { 0 };
-		if (!strcmp(libraries[i], MUSL)) /* without .eh_frame */
-			continue;
-		open_sites(&alone, libraries[i], &opts);
-		struct unwind_table *rows = unwind_compile(alone.elf, &err);
-		if (!rows)
-			fail_msg("%s", err.text);
-		t.rows = rows;
-		asking.cfa_at = table_cfa;
-		asking.cfa_ctx = &t;
-		open_sites(&both, libraries[i], &asking);
-		assert_int_equal(alone.list.exits_cnt, both.list.exits_cnt);
-		for (size_t k = 0; k < both.list.sites_cnt; k++) {
-			assert_int_equal(alone.list.sites[k].vaddr, both.list.sites[k].vaddr);
-			assert_int_equal(alone.list.sites[k].cfa_off, both.list.sites[k].cfa_off);
-		}
-		assert_true(t.agreed > 10);
-		unwind_free(rows);
-		close_sites(&alone);
-		close_sites(&both);
+	for (size_t i = 0; i < sizeof(callocs) / sizeof(*callocs); i++) {
+		char dir[] = "/tmp/alys-sites-XXXXXX", path[128], source[512];
+		struct opened o;
+		assert_non_null(mkdtemp(dir));
+		snprintf(source, sizeof(source),
+			 ".text\n.globl calloc\n.type calloc,%%function\ncalloc:\n %s mov x1, 0\n cbz x2, 1f\n mov x0, 0\n"
+			 "1: ret\n.size calloc,.-calloc\n",
+			 callocs[i].begins);
+		build(dir, source, TEST_CC " -shared -nostdlib -o %s -x assembler %s", path, sizeof(path));
+		open_sites(&o, path, &opts);
+		const struct site *s = site_named(&o.list, "calloc");
+		assert_true(s && s->state == SITE_PROBED);
+		if (s->vaddr - s->func != callocs[i].at || s->multiplied != !!callocs[i].at)
+			fail_msg("%s: at %u", callocs[i].begins, (unsigned int)(s->vaddr - s->func));
+		close_sites(&o);
+		remove_build(dir);
 	}
 }
 
@@ -550,6 +446,18 @@ static void test_words(void **state)
 	assert_false(c.compares);
 }
 
+static void test_products(void **state)
+{
+	(void)state;
+	struct insn in = decoded(0x9b017c13); /* mul x19, x0, x1 */
+	assert_true(in.factors == (INSN_BIT(0) | INSN_BIT(1)) && in.writes == INSN_BIT(19) && !in.high_half);
+	in = decoded(0x9bc17c02); /* umulh x2, x0, x1 */
+	assert_true(in.factors == (INSN_BIT(0) | INSN_BIT(1)) && in.writes == INSN_BIT(2) && in.high_half);
+	assert_false(decoded(0x1b017c13).factors); /* mul w19, w0, w1 */
+	assert_false(decoded(0x9b010c13).factors); /* madd x19, x0, x1, x3 */
+	assert_false(decoded(0x9b217c13).factors); /* smull x19, w0, w1 */
+}
+
 static void test_not_instructions(void **state)
 {
 	static const uint8_t bytes[4] = { 0 };
@@ -607,11 +515,13 @@ int main(void)
 		cmocka_unit_test(test_linked_in),
 		cmocka_unit_test(test_contradicting_table),
 		cmocka_unit_test(test_agreeing_tables),
+		cmocka_unit_test(test_products_of_arguments),
 		cmocka_unit_test(test_flow),
 		cmocka_unit_test(test_stack),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_thread_local),
 		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_products),
 		cmocka_unit_test(test_not_instructions),
 		cmocka_unit_test(test_writes_of_a_library),
 	};
