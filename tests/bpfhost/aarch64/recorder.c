@@ -7,12 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "alys.h"
-#include "base/buf.h"
 #include "bpfhost/aarch64/snapshot.h"
-#include "bpfhost/record.h"
+#include "bpfhost/record_write.h"
 #include "lib/foreign_elf.h"
 
 #define PC_REGS 32 /* x0 to x30, sp */
@@ -20,7 +18,7 @@
 struct taken {
 	struct snapshot s;
 	Dwfl *dwfl;
-	uint64_t ips[ALYS_MAX_FRAMES];
+	__u64 ips[ALYS_MAX_FRAMES];
 	uint32_t n;
 };
 
@@ -87,88 +85,44 @@ static void unwind(struct taken *t, FILE *maps)
 	dwfl_getthread_frames(t->dwfl, 1, on_frame, t);
 }
 
-/* Up to the last return address. */
-static uint32_t stack_needed(const struct taken *t)
-{
-	uint32_t needed = 0;
-	for (uint32_t at = 0; at + 8 <= sizeof(t->s.stack); at += 8) {
-		uint64_t word;
-		memcpy(&word, t->s.stack + at, 8);
-		if ((word & ~t->s.pac_mask) == t->ips[t->n - 1])
-			needed = at + 8;
-	}
-	return needed;
-}
-
-static bool add_page(struct buf *out, const struct taken *t, uint64_t page)
+static struct unwind_table *rows_at(const struct record *r, uint64_t addr, uint64_t *vaddr)
 {
 	GElf_Addr bias = 0;
-	Dwfl_Module *mod = dwfl_addrmodule(t->dwfl, page);
+	const struct taken *t = r->ctx;
+	Dwfl_Module *mod = dwfl_addrmodule(t->dwfl, addr);
 	Elf *elf = mod ? dwfl_module_getelf(mod, &bias) : NULL;
-	struct unwind_table *rows = elf ? foreign_rows(elf, EM_AARCH64, NULL) : NULL;
-	uint64_t i = rows ? ((page - bias) >> ALYS_PAGE_SHIFT) - rows->page0 : 0;
-	bool found = rows && i < rows->pages_cnt;
-	if (found) {
-		uint32_t n = rows->pages[i + 1] - rows->pages[i];
-		buf_le(out, page, 8);
-		buf_le(out, n, 4);
-		buf_le(out, rows->specs_cnt, 4);
-		buf_add(out, rows->rows + rows->pages[i], n * sizeof(uint32_t));
-		buf_add(out, rows->specs, rows->specs_cnt * sizeof(*rows->specs));
-	}
-	unwind_free(rows);
-	return found;
+	*vaddr = addr - bias;
+	return elf ? foreign_rows(elf, EM_AARCH64, NULL) : NULL;
 }
 
-static uint32_t add_pages(struct buf *out, const struct taken *t)
+static bool write_record(const struct taken *t, const char *path)
 {
-	uint64_t seen[ALYS_MAX_FRAMES];
-	uint32_t seen_cnt = 0, added = 0;
-	for (uint32_t i = 0; i < t->n; i++) {
-		uint64_t page = (i ? t->ips[i] - 1 : t->ips[0]) & ~4095ull;
-		bool known = false;
-		for (uint32_t k = 0; k < seen_cnt; k++)
-			known |= seen[k] == page;
-		if (known)
-			continue;
-		seen[seen_cnt++] = page;
-		added += add_page(out, t, page);
-	}
-	return added;
-}
-
-static void write_record(const struct taken *t, FILE *f)
-{
-	struct buf out = { 0 }, pages = { 0 };
-	uint32_t needed = stack_needed(t);
-	buf_adds(&out, RECORD_MAGIC_ARM64);
-	buf_le(&out, t->s.ip, 8);
-	buf_le(&out, t->s.sp, 8);
-	buf_le(&out, t->s.fp, 8);
-	buf_le(&out, t->s.sp, 8); /* the CFA */
-	buf_le(&out, t->s.link, 8);
-	buf_le(&out, t->s.pac_mask, 8);
-	buf_le(&out, t->n, 4);
-	buf_le(&out, ALYS_STOP_COMPLETE, 4);
-	buf_add(&out, t->ips, t->n * 8);
-	buf_le(&out, t->s.sp, 8);
-	buf_le(&out, needed, 4);
-	buf_add(&out, t->s.stack, needed);
-	buf_le(&out, add_pages(&pages, t), 4);
-	buf_add(&out, pages.data, pages.len);
-	fwrite(out.data, out.len, 1, f);
-	buf_free(&out);
-	buf_free(&pages);
+	const struct record r = {
+		.ip = t->s.ip,
+		.sp = t->s.sp,
+		.fp = t->s.fp,
+		.cfa = t->s.sp,
+		.has_link = true,
+		.link = t->s.link,
+		.pac_mask = t->s.pac_mask,
+		.ips = t->ips,
+		.n = t->n,
+		.end = ALYS_STOP_COMPLETE,
+		.stack = t->s.stack,
+		.stack_sz = sizeof(t->s.stack),
+		.rows_at = rows_at,
+		.ctx = t,
+	};
+	return record_write(&r, path);
 }
 
 int main(int argc, char **argv)
 {
 	static struct taken t;
-	FILE *in = argc == 3 ? fopen(argv[1], "rb") : NULL, *out = in ? fopen(argv[2], "wb") : NULL;
-	if (!out || fread(&t.s, sizeof(t.s), 1, in) != 1)
+	FILE *in = argc == 3 ? fopen(argv[1], "rb") : NULL;
+	if (!in || fread(&t.s, sizeof(t.s), 1, in) != 1)
 		return 1;
 	unwind(&t, in);
-	write_record(&t, out);
-	printf("%s: %u frames, %u bytes of stack\n", argv[2], t.n, stack_needed(&t));
-	return fclose(out) || t.n < 4;
+	printf("%s: %u frames\n", argv[2], t.n);
+	return t.n < 4 || !write_record(&t, argv[2]);
 }
