@@ -6,10 +6,13 @@
  *   walk_test [OPTIONS] -- COMMAND [ARG...]
  *   walk_test [OPTIONS] -p PID
  *
+ * With --site the function is an allocator's, probed where alys-bpf probes it: often behind its entry.
+ *
  * Exit status 0 if at least 99.9 % of the comparable stacks are equal and all requirements are met, 1 if not, 2 if the
  * test could not run. The last line of output is a summary.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +28,7 @@
 #include "attach.h"
 #include "machine/pac.h"
 #include "record.h"
+#include "sites/sites.h"
 #include "target.h"
 #include "walk.skel.h"
 
@@ -35,7 +39,7 @@ struct options {
 	uint64_t size;
 	uint32_t every, max, pid, cfa_off;
 	double seconds;
-	bool sleep, plain, verbose;
+	bool sleep, plain, verbose, site;
 	/* requirements */
 	uint64_t at_least, walks;
 	uint32_t ended;        /* how walks have to end ... */
@@ -191,6 +195,34 @@ static void add_target(uint32_t tgid)
 	skel->bss->recording = 1;
 }
 
+/* Where alys-bpf would probe the function, and how far from sp the CFA is there. */
+static uint64_t site_offset(const char *path, const char *symbol, uint32_t *cfa_off)
+{
+	struct site_list list = { 0 };
+	struct err err = { 0 };
+	uint64_t offset = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || sites_find_in(fd, path, &(struct sites_options){ .cheap_exits = true }, &list, &err)) {
+		fprintf(stderr, "%s: %s\n", path, fd < 0 ? strerror(errno) : err.text);
+		exit(2);
+	}
+	for (size_t i = 0; i < list.sites_cnt; i++) {
+		const struct site *s = &list.sites[i];
+		if (s->state != SITE_PROBED || strcmp(s->row->symbol, symbol))
+			continue;
+		offset = s->offset;
+		*cfa_off = s->cfa_off;
+		printf("%s+%u, %u bytes below the CFA\n", symbol, (uint32_t)(s->vaddr - s->func), s->cfa_off);
+	}
+	sites_free(&list);
+	close(fd);
+	if (!offset) {
+		fprintf(stderr, "%s: %s is not probed\n", path, symbol);
+		exit(2);
+	}
+	return offset;
+}
+
 /* Attaches return probes to p_0, p_1, ..., so that return addresses on the stack are replaced by trampolines. */
 static void attach_pending(bool multi)
 {
@@ -289,13 +321,14 @@ static void parse(int argc, char **argv)
 		{ "file", 1, 0, 'f' },   { "symbol", 1, 0, 's' },  { "size", 1, 0, 'z' },    { "every", 1, 0, 'e' },
 		{ "max", 1, 0, 'm' },    { "time", 1, 0, 't' },    { "sleep", 0, 0, 'S' },   { "verbose", 0, 0, 'v' },
 		{ "at-least", 1, 0, 'l' }, { "walks", 1, 0, 'w' }, { "frames", 1, 0, 'F' },  { "end", 1, 0, 'E' },
-		{ "complete", 1, 0, 'c' }, { "pending", 1, 0, 'P' }, { "pid", 1, 0, 'p' },  { "record", 1, 0, 'R' }, { "ended", 1, 0, 'T' },   { 0 },
+		{ "complete", 1, 0, 'c' }, { "pending", 1, 0, 'P' }, { "pid", 1, 0, 'p' },  { "record", 1, 0, 'R' }, { "ended", 1, 0, 'T' },   { "site", 1, 0, 'a' },   { 0 },
 	};
 	int o;
 	while ((o = getopt_long(argc, argv, "vp:", longs, NULL)) != -1) {
 		switch (o) {
 		case 'f': opt.file = optarg; break;
 		case 's': opt.symbol = optarg; break;
+		case 'a': opt.symbol = optarg; opt.site = true; break;
 		case 'z': opt.size = strtoull(optarg, NULL, 0); break;
 		case 'e': opt.every = (uint32_t)atoi(optarg); break;
 		case 'm': opt.max = (uint32_t)atoi(optarg); break;
@@ -326,8 +359,8 @@ int main(int argc, char **argv)
 	parse(argc, argv);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	bool multi = attach_has_multi();
+	uint64_t offset = opt.site ? site_offset(opt.file, opt.symbol, &opt.cfa_off) : function_offset(opt.file, opt.symbol);
 	struct bpf_program *prog = load(multi);
-	uint64_t offset = function_offset(opt.file, opt.symbol);
 	int gate = -1;
 	pid_t child = opt.pid ? 0 : target_spawn(argv + optind, &gate);
 	add_target(opt.pid ? opt.pid : (uint32_t)child);
