@@ -89,7 +89,8 @@ $(BUILD)/tests/prog/%: tests/prog/%.cc $(prog_headers)
 CRYSTAL = CRYSTAL_CACHE_DIR=$(abspath $(BUILD))/crystal/cache crystal build --no-color
 # The compiler's list of type ids is written beside each program. For another architecture it makes an object file only.
 CRYSTAL_CROSS := $(if $(CROSS),--cross-compile --target $(MACHINE)-linux-gnu)
-CRYSTAL_LINK = $(if $(CROSS),&& $(CC) $@.o -o $@ -rdynamic -lgc -l:libevent-2.1.so.7 -lm -lpthread)
+CRYSTAL_LINK = $(if $(CROSS),&& $(CC) $@.o -o $@ -rdynamic -Xlinker --as-needed -lgc -l:libevent-2.1.so.7 -lm -lpthread \
+	-l:libssl.so.3 -l:libcrypto.so.3 -lz)
 crystal_build = mkdir -p $(@D) && CRYSTAL_DUMP_TYPE_ID=1 $(2) $(CRYSTAL) $(CRYSTAL_CROSS) $(1) -o $@ $< > $@.types $(CRYSTAL_LINK)
 
 $(BUILD)/tests/prog/%.debug: tests/prog/%.cr

@@ -12,7 +12,7 @@ import pytest
 
 import emulated
 from collected import check_causes, compare, in_use, liveness_of
-from conftest import ROOT, alys, assert_law, assert_same, events_of, tally
+from conftest import ROOT, alys, assert_law, assert_same, events_of, parse_ledger, tally
 
 # Programs whose every call must be found, site by site; and how many of their processes say what they did.
 EXACT = {"c_libc": 1, "c_threads": 1, "c_static": 1, "c_leaves": 1, "c_seccomp": 1, "cpp_new": 1, "cpp_exceptions": 1, "c_fork": 3,
@@ -25,6 +25,8 @@ KILLED = "c_grow"
 VERBS = {"6.1": [], "6.12": ["c_malloc", "c_gclive", "c_mappings"]}
 # With a collector (tests/machine-collected).
 COLLECTED = {"6.1": [], "6.12": ["c_gclive", "alive.debug"]}
+# Met at work (tests/machine-live).
+LIVE = {"6.1": [], "6.12": ["serving.release", "torture.release", "c_grow", "c_load", "c_loaded"]}
 
 EACH = pytest.mark.parametrize("machine, name", [(kernel, name) for kernel in emulated.KERNELS for name in RUN[kernel] if name in EXACT],
                                indirect=["machine"])
@@ -33,10 +35,12 @@ NEWER = pytest.mark.parametrize("machine", ["6.12"], indirect=True)
 
 def boot(kernel, out):
     """Runs the programs for this kernel on an emulated machine, which leaves its files in `out`."""
-    files = [emulated.ARM64 / "tests" / "prog" / name for name in {*RUN[kernel], *VERBS[kernel], *COLLECTED[kernel], KILLED}]
+    files = [emulated.ARM64 / "tests" / "prog" / name
+             for name in {*RUN[kernel], *VERBS[kernel], *COLLECTED[kernel], *LIVE[kernel], KILLED}]
     words = "\n".join(f"{name} {processes} {OPTIONS.get(name, '')}" for name, processes in RUN[kernel].items())
+    more = [job for job, programs in (("machine-collected", COLLECTED), ("machine-live", LIVE)) if programs[kernel]]
     script = (f"cat >/words <<END\n{words}\nEND\necho {KILLED} >/killed\n" + ("true >/verbs\n" if VERBS[kernel] else "")
-              + (ROOT / "tests/machine-job").read_text() + ((ROOT / "tests/machine-collected").read_text() if COLLECTED[kernel] else ""))
+              + "".join((ROOT / "tests" / job).read_text() for job in ("machine-job", *more)))
     return emulated.boot(kernel, out, script, files)
 
 
@@ -124,9 +128,11 @@ def test_probes_of_systemtaps_header(machine, tmp_path):
 
 
 @NEWER
-def test_heap_of_malloc(machine):
+@pytest.mark.parametrize("name", ["heap", "frozen"])
+def test_heap_of_malloc(machine, name):
     """As malloc_info says."""
-    answer, truth = json.loads((machine / "heap.json").read_text()), json.loads((machine / "heap.own").read_text())
+    answer, truth = json.loads((machine / f"{name}.json").read_text()), json.loads((machine / "heap.own").read_text())
+    assert (answer["frozen_ms"] > 0) == (name == "frozen")
     assert sum(a["bytes"] for a in answer["arenas"]) == truth["arena"]
     assert sum(answer[f"{kind}_bytes"] for kind in ("fastbin", "unsorted", "small_bin", "large_bin", "top")) == truth["free"]
     assert (answer["mmapped"], answer["mmapped_bytes"]) == (truth["mmapped_cnt"], truth["mmapped"])
@@ -213,3 +219,65 @@ def test_sampled_at_refills(machine):
             total = json.loads(alys("report", "--show", show, "-f", "json", "--focus", site, trace).stdout)["total"]
             error = total["count"] * total["error"] / total["bytes"]
             assert 0 < error < total["count"] / 2 and abs(total["count"] - truth["sites"][site][field]) < 6 * error, (show, site, total)
+
+
+# --- programs that are met at work -----------------------------------------------------------------
+
+def text_changed(out, name):
+    return {line.split()[0]: [int(n) for n in line.split()[1:]] for line in (out / f"{name}.text").read_text().splitlines()}
+
+
+def of_pages(trace, tmp_path):
+    """What was recorded while a page was made; how much else."""
+    seen, others = {"allocs": 0, "bytes": 0, "reallocs": 0, "realloc_bytes": 0}, 0
+    for event in events_of(trace, tmp_path):
+        if not any("Pages#page" in frame.get("name", "") for frame in event["stack"]):
+            others += 1
+            continue
+        count, size = ("reallocs", "realloc_bytes") if event["kind"] == "realloc" else ("allocs", "bytes")
+        seen[count] += event["kind"] != "free"
+        seen[size] += event["size"]
+    return seen, others
+
+
+@NEWER
+def test_server_at_work(machine, tmp_path):
+    """Whole stacks, each call that the server counts, and the same answers before, while and after it is recorded."""
+    assert (machine / "serving.status").read_text() == "tracer 0\nload 0\nchanged 0\n", (machine / "serving.err").read_text()
+    pages = [(machine / f"serving.{when}").read_bytes() for when in ("before", "during", "after")]
+    assert b"<h1>Page 7</h1>" in pages[0] and pages == [pages[0]] * 3
+    assert json.loads((machine / "serving.load").read_text().partition("\r\n\r\n")[2])[0]["id"] == 0
+    first, second = [json.loads(line)["sites"]["page"] for line in (machine / "serving.own").read_text().splitlines() if line.startswith("{")]
+    truth = {name: second[name] - first[name] for name in first}
+    seen, others = of_pages(machine / "serving.alys", tmp_path)
+    assert truth["allocs"] > 60 * 20 and seen == truth
+    assert others > 1000, "no one else was served meanwhile"
+    book = assert_law(machine / "serving.alys")
+    assert {row for row in book.rows if row.startswith("stack-end-")} == {"stack-end-complete"}
+
+
+@NEWER
+def test_attach_and_detach_over_and_over(machine):
+    """Finalizers of this program switch fibers in the middle of an allocation."""
+    assert (machine / "torture.status").read_text() == "".join(f"turn {n} 0\n" for n in range(1, 7)) + "target 0\n", (machine / "torture.err").read_text()
+    assert re.fullmatch(r"ready\nmade [1-9]\d* finalized [1-9]\d* switches [1-9]\d*\n", (machine / "torture.own").read_text())
+    text = text_changed(machine, "torture")
+    assert text["recording"][0] > 0 and text["killed"] == text["end"] == [0]
+    assert text["loaded"][0] == text["loaded"][1]
+    books = [parse_ledger(line) for line in (machine / "torture.books").read_text().splitlines()]
+    assert len(books) == 6 and any(book.hits for book in books)
+    assert all(book.hits == book.recorded + book.skipped + book.lost for book in books)
+
+
+@NEWER
+def test_daemon(machine):
+    """Records two programs, is killed, begins again and ends."""
+    assert (machine / "daemon.status").read_text() == "stop 0\ndaemon 0\none 0\ntwo 0\n", (machine / "daemon.err").read_text()
+    assert len(re.findall(r"c_grow .* [KM]iB", (machine / "daemon.seen").read_text())) == 2
+    for name in ("daemon.metrics", "daemon.again"):
+        assert re.search(r"^alys_hits_total(\{.*\})? [1-9]", (machine / name).read_text(), re.M)
+    header, _, body = (machine / "daemon.heap").read_bytes().partition(b"\r\n\r\n")
+    assert header.startswith(b"HTTP/1.1 200 ") and body
+    text = text_changed(machine, "daemon")
+    assert all(text["recording"]) and text["killed"] == text["end"] == [0, 0]
+    assert text["socket"] == [] and text["loaded"][0] == text["loaded"][1]
