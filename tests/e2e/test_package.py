@@ -2,14 +2,18 @@
 """`make deb`, `make image` and `make tarball`."""
 
 import json
+import re
 import subprocess
 
 import pytest
 
-from conftest import BUILD, TIMEOUT, make, wait_until
+import emulated
+from conftest import ALYS, BUILD, ROOT, TIMEOUT, make, wait_until
 from pages import indented, section
 
 PACKAGES = BUILD / "packages"
+ARM64 = ROOT / emulated.ARM64 / "packages"
+TRACE = ROOT / "tests/golden/layout/before.alys"
 IMAGE = PACKAGES / "alys-bpf-image.tar"
 # What a container runtime mounts.
 MOUNTS = 'mount -t proc proc "$0/proc" && mount --rbind /sys "$0/sys" && mount --rbind /dev "$0/dev" && exec chroot "$0" alys-bpf "$@"'
@@ -25,8 +29,18 @@ def package():
     return next(PACKAGES.glob("alys-bpf_*.deb"))
 
 
-def test_lintian_finds_nothing(package):
-    done = subprocess.run(["lintian", "--fail-on", "error,warning", str(package)], capture_output=True, text=True, check=False)
+@pytest.fixture(scope="module")
+def foreign():
+    """The package of arm64, made here."""
+    emulated.build("qemu-aarch64")
+    make("ARCH=arm64", f"BUILD={emulated.ARM64}", "deb")
+    return next(ARM64.glob("alys-bpf_*_arm64.deb"))
+
+
+@pytest.mark.parametrize("which", ["package", "foreign"])
+def test_lintian_finds_nothing(which, request):
+    done = subprocess.run(["lintian", "--fail-on", "error,warning", str(request.getfixturevalue(which))], capture_output=True, text=True,
+                          check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -64,20 +78,54 @@ def test_the_page_of_containers_makes_it():
     assert make_it == "make image" and load == f"docker load -i build/{IMAGE.relative_to(BUILD)}"
 
 
-@pytest.fixture(scope="module")
-def image(package, tmp_path_factory):
-    """The image's files, as a container has them."""
-    run("scripts/image", package, IMAGE, cwd=BUILD.parent)
+def unpacked(package, image, tmp_path_factory):
+    """The files of a package's image, as a container has them."""
+    run("scripts/image", package, image, cwd=BUILD.parent)
     parts, root = tmp_path_factory.mktemp("image"), tmp_path_factory.mktemp("root")
-    run("tar", "-xf", IMAGE, "-C", parts)
+    run("tar", "-xf", image, "-C", parts)
     run("tar", "-xf", parts / "layer.tar", "-C", root)
     return root
 
 
-def test_container_tools_read_the_image(image):
-    said = json.loads(run("skopeo", "inspect", "--config", f"docker-archive:{IMAGE}"))
+@pytest.fixture(scope="module")
+def image(package, tmp_path_factory):
+    return unpacked(package, IMAGE, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def foreign_image(foreign, tmp_path_factory):
+    return unpacked(foreign, ARM64 / IMAGE.name, tmp_path_factory)
+
+
+@pytest.mark.parametrize("which, folder, architecture", [("image", PACKAGES, None), ("foreign_image", ARM64, "arm64")])
+def test_container_tools_read_the_image(which, folder, architecture, request):
+    request.getfixturevalue(which)
+    said = json.loads(run("skopeo", "inspect", "--config", f"docker-archive:{folder / IMAGE.name}"))
     assert said["config"]["Entrypoint"] == ["/usr/bin/alys-bpf"] and said["os"] == "linux"
-    assert said["architecture"] == run("dpkg", "--print-architecture").strip()
+    assert said["architecture"] == (architecture or run("dpkg", "--print-architecture").strip())
+
+
+def dependencies(package):
+    return {re.match(r"\s*([^ ]+)", name).group(1) for name in run("dpkg-deb", "-f", package, "Depends").split(",")}
+
+
+def files_of(package):
+    return [line.split()[5:] for line in run("dpkg-deb", "-c", package).splitlines()]
+
+
+def test_the_package_of_arm64(package, foreign):
+    """It has the same files, and depends on the same libraries, but for what decodes machine code."""
+    assert run("dpkg-deb", "-f", foreign, "Architecture") == "arm64\n"
+    assert files_of(foreign) == files_of(package)
+    one, other = dependencies(package), dependencies(foreign)
+    assert {name.rstrip(".0123456789") for name in one ^ other} == {"libzydis", "libcapstone"} and len(one) == len(other)
+
+
+@pytest.mark.parametrize("words", [["--version"], ["info", TRACE], ["report", TRACE], ["report", "-f", "json", TRACE]], ids=lambda words: words[0])
+def test_the_program_of_arm64_has_its_libraries(foreign_image, words):
+    """With those that its package depends on and no others. It reads traces of x86-64 as this machine's program does."""
+    program = foreign_image / "usr/bin/alys-bpf"
+    assert run("qemu-aarch64", "-L", foreign_image, program, *words) == run(ALYS, *words)
 
 
 def test_the_image_is_slim(image):
