@@ -61,7 +61,7 @@ static insn_regs regs_at(unsigned int position)
 {
 	if (position < INSN_ARGS)
 		return INSN_BIT(plan_arg_reg(position));
-	return position == ALYS_REG_LIST || position == ALYS_REG_RSP ? 0 : INSN_BIT(position);
+	return position == ALYS_REG_LIST || position == ALYS_REG_SP ? 0 : INSN_BIT(position);
 }
 
 /* The argument position whose register holds it, preferably its own; insn_machine.readable = none. */
