@@ -61,15 +61,18 @@ static bool is_counter(const struct search *s, const struct regs *r, const struc
 	return u->base >= 0 ? !u->disp && r->points & INSN_BIT(u->base) : u->address == s->funcs.gc_no_vaddr;
 }
 
+/* Does the dynamic linker put the counter's address there? */
+static bool is_counters_slot(const struct search *s, uint64_t address)
+{
+	const char *name = elf_slot_target(s->funcs.elf, address);
+	return name && !strcmp(name, "GC_gc_no");
+}
+
 static bool points_to_counter(const struct search *s, const struct insn_use *u)
 {
-	const char *name;
 	if (u->does == INSN_POINTS)
 		return u->address == s->funcs.gc_no_vaddr;
-	if (u->does != INSN_LOADS || u->base >= 0)
-		return false;
-	name = elf_slot_target(s->funcs.elf, u->address);
-	return name && !strcmp(name, "GC_gc_no");
+	return u->does == INSN_LOADS && u->base < 0 && is_counters_slot(s, u->address);
 }
 
 /* Follows one instruction; true if it increments the counter. */
@@ -159,13 +162,20 @@ static bool may_count(const struct search *s, const struct part *p)
 	return false;
 }
 
-/* What an instruction does, with an address that is made of several. */
-static struct insn_use use_of(const struct flow *w, const struct insn_known *known, const struct insn *in, const uint8_t *bytes)
+/* What an instruction does, with an address that others have put into a register. */
+static struct insn_use use_of(const struct search *s, const struct flow *w, const struct insn_known *known, const struct insn *in,
+			      const uint8_t *bytes)
 {
 	struct insn_use u;
 	int32_t i = flow_find(w, in->vaddr);
 	insn_use_of(bytes, in->len, in->vaddr, &u);
-	if (i >= 0 && insn_address(&known[i], u.base, u.disp, &u.address))
+	if (i < 0 || u.base < 0)
+		return u;
+	const struct insn_value *base = &known[i].of[u.base];
+	bool points = base->origin == INSN_WORD_AT && !u.disp && is_counters_slot(s, base->value);
+	if (points)
+		u.address = s->funcs.gc_no_vaddr;
+	if (points || insn_address(&known[i], u.base, u.disp, &u.address))
 		u.base = INSN_NO_REG;
 	return u;
 }
@@ -177,7 +187,7 @@ static bool follow(struct search *s, const struct part *p, const struct flow *w,
 	struct insn in;
 	const uint8_t *bytes;
 	for (uint64_t at = p->lo; at < p->hi && decode(s, at, p->hi, &in, &bytes); at += in.len) {
-		struct insn_use u = use_of(w, known, &in, bytes);
+		struct insn_use u = use_of(s, w, known, &in, bytes);
 		if (!step(s, &in, &u, &r))
 			continue;
 		add_site(s, cheapest_from(s, p, at + in.len), 0, ALYS_GC_MARKED);
