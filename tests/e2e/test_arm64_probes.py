@@ -24,7 +24,7 @@ RUN = {"6.1": {"c_libc": 1, "cpp_exceptions": 1, "c_usdt": 1}, "6.12": {**EXACT,
 KILLED = "c_grow"
 VERBS = {"6.1": [], "6.12": ["c_malloc", "c_gclive", "c_mappings"]}
 # With a collector (tests/machine-collected).
-COLLECTED = {"6.1": [], "6.12": ["c_gclive", "alive.debug"]}
+COLLECTED = {"6.1": [], "6.12": ["c_gclive", "alive.debug", "c_gcloaded"]}
 # Met at work (tests/machine-live).
 LIVE = {"6.1": [], "6.12": ["serving.release", "torture.release", "c_grow", "c_load", "c_loaded"]}
 
@@ -206,6 +206,13 @@ def test_collected_objects(machine, tmp_path, name):
     assert assert_law(trace).rows["collections"] == len(numbers)
 
 
+def assert_near(trace, show, site, exact):
+    """A number of objects is within the stated error."""
+    total = json.loads(alys("report", "--show", show, "-f", "json", "--focus", site, trace).stdout)["total"]
+    error = total["count"] * total["error"] / total["bytes"]
+    assert 0 < error < total["count"] / 2 and abs(total["count"] - exact) < 6 * error, (show, site, total)
+
+
 @NEWER
 def test_sampled_at_refills(machine):
     """Estimates, and what of them is still in use, are within the error that they state."""
@@ -216,9 +223,18 @@ def test_sampled_at_refills(machine):
     assert assert_law(trace).rows["collections"] == len(numbers)
     for show, field in (("alloc", "allocs"), ("live", "live")):
         for site in ("site_leaf", "site_node"):
-            total = json.loads(alys("report", "--show", show, "-f", "json", "--focus", site, trace).stdout)["total"]
-            error = total["count"] * total["error"] / total["bytes"]
-            assert 0 < error < total["count"] / 2 and abs(total["count"] - truth["sites"][site][field]) < 6 * error, (show, site, total)
+            assert_near(trace, show, site, truth["sites"][site][field])
+
+
+@NEWER
+def test_collector_that_was_loaded_later(machine):
+    """A thread's free lists are found through the table of modules, too."""
+    assert (machine / "c_gcloaded.status").read_text() == "tracer 0\ntarget 0\n", (machine / "c_gcloaded.err").read_text()
+    sites, = truths(machine, "c_gcloaded").values()
+    trace = machine / "c_gcloaded.alys"
+    assert_law(trace)
+    assert re.search(r"^sampled at +refill$", alys("info", trace).stdout, re.M)
+    assert_near(trace, "alloc", "site_loaded", sites["site_loaded"]["allocs"])
 
 
 # --- programs that are met at work -----------------------------------------------------------------
