@@ -8,6 +8,8 @@
 #ifndef ALYS_BEAM_BPF_H
 #define ALYS_BEAM_BPF_H
 
+#include "erlang_function.bpf.h"
+
 #define WORD_SZ 8
 #define ADDRESSES (1ull << 47) /* no heap is larger than what a process can address */
 #define WORDS_UNROLLED 64      /* of a stack, on kernels without bpf_loop */
@@ -84,8 +86,11 @@ static __noinline int beam_scan(struct beam_scan *s)
 	return 0;
 }
 
-/* From the probe to the outermost Erlang function; at most WINDOW_WORDS words. Functions written in C are not in it. */
-static __noinline int beam_walk(struct pt_regs *ctx, struct walk_slot *w, const struct beam_heap *h)
+/*
+ * From the probe to the outermost Erlang function; at most WINDOW_WORDS words. Functions written in C are not in it.
+ * function: the one that called the VM, where the stack does not have it; else 0.
+ */
+static __noinline int beam_walk(struct pt_regs *ctx, struct walk_slot *w, const struct beam_heap *h, __u64 function)
 {
 	__u64 words = (h->hend - h->stop) / WORD_SZ;
 	struct beam_scan s = { .w = w, .heap = h->heap, .size = h->hend - h->heap, .n = 1 };
@@ -94,6 +99,10 @@ static __noinline int beam_walk(struct pt_regs *ctx, struct walk_slot *w, const 
 	w->s.missed = 0;
 	w->ips[0] = PT_REGS_IP(ctx);
 	w->rec.hash = stack_mix(stack_owner(), w->ips[0]);
+	if (function && config.max_frames > 1) {
+		w->ips[s.n++] = function;
+		w->rec.hash = stack_mix(w->rec.hash, function);
+	}
 	w->rec.end = words <= WINDOW_WORDS ? ALYS_STOP_COMPLETE : ALYS_STOP_TRUNCATED;
 	if (bpf_probe_read_user(w->window, s.words * WORD_SZ, (void *)h->stop))
 		w->rec.end = ALYS_STOP_FAULT;
@@ -104,7 +113,7 @@ static __noinline int beam_walk(struct pt_regs *ctx, struct walk_slot *w, const 
 	return 0;
 }
 
-static __noinline __u64 beam_stack(struct pt_regs *ctx, const struct beam_heap *h)
+static __noinline __u64 beam_stack(struct pt_regs *ctx, const struct beam_heap *h, __u64 function)
 {
 	__s32 slot = config.max_frames ? slot_claim(stack_place(ctx)) : -1;
 	struct walk_slot *w = slot_at(slot);
@@ -113,7 +122,7 @@ static __noinline __u64 beam_stack(struct pt_regs *ctx, const struct beam_heap *
 			count(ALYS_ST_NO_SLOT);
 		return 0;
 	}
-	beam_walk(ctx, w, h);
+	beam_walk(ctx, w, h, function);
 	return walk_finish(slot);
 }
 
@@ -249,17 +258,19 @@ static __noinline int beam_name(const struct alys_beam *at, __u64 process, __u64
 	return 0;
 }
 
-static __noinline int beam_end(struct pt_regs *ctx, const struct alys_site *site, const struct alys_beam *at,
+static __noinline int beam_end(struct pt_regs *ctx, const struct alys_site *site, const struct alys_object *o,
 			       struct call_room *room)
 {
+	const struct alys_beam *at = &o->beam;
+	__u64 bias = bias_of(ctx, site);
 	struct pending *p = &room->now;
 	if (!p->sampled) {
 		count(ALYS_ST_UNSAMPLED);
 		return 0;
 	}
 	note_window(site, p);
-	p->stack = beam_stack(ctx, &room->beam);
-	__u64 process = argument(ctx, site->arg[0]), pid = beam_pid(at, bias_of(ctx, site), process);
+	p->stack = beam_stack(ctx, &room->beam, erlang_function(ctx, o, bias));
+	__u64 process = argument(ctx, site->arg[0]), pid = beam_pid(at, bias, process);
 	emit_alloc(p, pid);
 	beam_name(at, process, pid);
 	return 0;
@@ -279,7 +290,7 @@ static __noinline struct call_room *beam_take(struct pt_regs *ctx)
 	else if (!beam_begin(room, o, argument(ctx, site->arg[0])))
 		count_loss(ALYS_ST_LOST_READ);
 	else
-		beam_end(ctx, site, &o->beam, room);
+		beam_end(ctx, site, o, room);
 	return room;
 }
 

@@ -15,7 +15,7 @@ EMULATE := $(if $(CROSS),qemu-$(MACHINE) -L $(SYSROOT))
 # The libraries of the other architecture, unpacked from Debian's packages and not installed.
 ifneq ($(SYSROOT),)
 # What unit tests and the programs of the emulated machine (scripts/test-kernel) need besides.
-TESTED := libcmocka-dev,libevent-2.1-7,libgc-dev,libjemalloc2,libtcmalloc-minimal4,libmimalloc-dev,musl,busybox-static,systemtap-sdt-dev
+TESTED := libcmocka-dev,libevent-2.1-7,libgc-dev,libjemalloc2,libtcmalloc-minimal4,libmimalloc-dev,musl,busybox-static,systemtap-sdt-dev,erlang-base
 all: $(SYSROOT)
 # Anew when these lists change. What its packages say about their libraries is kept: `make deb` needs it to name dependencies.
 $(SYSROOT): scripts/arch.mk scripts/deps scripts/sysroot-libraries

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* beam: tables of types that lie, in small files made by the compiler; and a program that is no VM. */
+/*
+ * beam: tables of types that lie, in small files made by the compiler; a program that is no VM; and what the code of the
+ * installed VM tells.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +11,8 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,12 +147,67 @@ static void test_no_vm(void **state)
 	close(fd);
 }
 
+/* Names and numbers of the VM's tables; an own type is one of them. */
+static void expect_types(const struct elf *e)
+{
+	struct beam_types t;
+	uint16_t heaps[ALYS_BEAM_OWN_TYPES] = { 0 };
+	assert_int_equal(beam_types_find(e, &t), 0);
+	assert_true(t.at_cnt > 200);
+	beam_types_of_heaps(&t, heaps);
+	for (size_t i = 0; i < ALYS_BEAM_OWN_TYPES; i++)
+		assert_non_null(beam_type_name(&t, heaps[i]));
+	assert_string_equal(beam_type_name(&t, heaps[0]), "heap");
+	assert_null(beam_type_name(&t, 0));
+	beam_types_free(&t);
+}
+
+static void expect_known(const char *path)
+{
+	struct err err = { 0 };
+	struct funcs f;
+	struct alys_beam l;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct elf *e = elf_open(fd, path, &err);
+	assert_non_null(e);
+	assert_int_equal(funcs_load(&f, e, &err), 0);
+	assert_true(beam_layout_find(&f, &l));
+	beam_pids_find(&f, &l);
+	assert_true(l.pid_bits == (l.pid_table ? 28 : 15));
+	beam_generations_find(&f, &l);
+	assert_true(l.gen_gcs && l.gen_gcs % 4 == 0);
+	struct beam_atoms atoms;
+	beam_process_names_find(&f, &l, &atoms);
+	assert_true(atoms.table);
+	assert_string_equal(atoms.names[0], "false");
+	assert_true(l.registered && l.registered_name && l.initial);
+	expect_types(e);
+	funcs_free(&f);
+	elf_close(e);
+	close(fd);
+}
+
+/* The VM of the Debian that this is, or whose libraries these are: OTP 25 in Debian 12, 27 in Debian 13. */
+static void test_installed(void **state)
+{
+	char pattern[PATH_MAX];
+	glob_t found;
+	(void)state;
+	snprintf(pattern, sizeof(pattern), "%s/usr/lib/erlang/erts-*/bin/beam.smp", getenv("SYSROOT") ?: "");
+	if (glob(pattern, 0, NULL, &found))
+		skip();
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		expect_known(found.gl_pathv[i]);
+	globfree(&found);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_types),
 		cmocka_unit_test(test_types_that_lie),
 		cmocka_unit_test(test_no_vm),
+		cmocka_unit_test(test_installed),
 	};
 	return cmocka_run_group_tests(tests, begin, end);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * beam: the layout of the Erlang VM's processes, from code in the form that compilers give erts_process_gc_info, and
- * from others; and all that the code of the installed VM tells.
+ * from others; and where the installed VM counts words reclaimed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,11 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "beam/block_types.h"
-#include "beam/generations.h"
-#include "beam/pids.h"
 #include "beam/process_layout.h"
-#include "beam/process_names.h"
 #include "beam/reclaimed.h"
 #include "code/funcs.h"
 
@@ -136,45 +132,18 @@ static void test_cut(void **state)
 	}
 }
 
-/* Names and numbers of the VM's tables; an own type is one of them. */
-static void expect_types(const struct elf *e)
-{
-	struct beam_types t;
-	uint16_t heaps[ALYS_BEAM_OWN_TYPES] = { 0 };
-	assert_int_equal(beam_types_find(e, &t), 0);
-	assert_true(t.at_cnt > 200);
-	beam_types_of_heaps(&t, heaps);
-	for (size_t i = 0; i < ALYS_BEAM_OWN_TYPES; i++)
-		assert_non_null(beam_type_name(&t, heaps[i]));
-	assert_string_equal(beam_type_name(&t, heaps[0]), "heap");
-	assert_null(beam_type_name(&t, 0));
-	beam_types_free(&t);
-}
-
-static void expect_known(const char *path)
+static void expect_reclaimed(const char *path)
 {
 	struct err err = { 0 };
 	struct funcs f;
-	struct alys_beam l;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct elf *e = elf_open(fd, path, &err);
 	assert_non_null(e);
 	assert_int_equal(funcs_load(&f, e, &err), 0);
-	assert_true(beam_layout_find(&f, &l));
 	struct byte_counter c = beam_reclaimed_find(&f);
 	assert_true(c.known);
 	assert_int_equal(c.words[1] - c.words[0], 8);
 	assert_true(c.stride > c.words[1] && c.through && c.parts && c.unit == 8);
-	beam_pids_find(&f, &l);
-	assert_true(l.pid_bits == (l.pid_table ? 28 : 15));
-	beam_generations_find(&f, &l);
-	assert_true(l.gen_gcs && l.gen_gcs % 4 == 0);
-	struct beam_atoms atoms;
-	beam_process_names_find(&f, &l, &atoms);
-	assert_true(atoms.table);
-	assert_string_equal(atoms.names[0], "false");
-	assert_true(l.registered && l.registered_name && l.initial);
-	expect_types(e);
 	funcs_free(&f);
 	elf_close(e);
 	close(fd);
@@ -188,7 +157,7 @@ static void test_installed(void **state)
 	if (glob("/usr/lib/erlang/erts-*/bin/beam.smp", 0, NULL, &found))
 		skip();
 	for (size_t i = 0; i < found.gl_pathc; i++)
-		expect_known(found.gl_pathv[i]);
+		expect_reclaimed(found.gl_pathv[i]);
 	globfree(&found);
 }
 

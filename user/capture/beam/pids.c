@@ -30,6 +30,11 @@ static void see(struct pid_code *c, const struct reading *r)
 	struct insn_constants k;
 	struct insn_load l;
 	insn_constants(r->bytes, r->left, r->in.vaddr, &k);
+	/* aarch64 puts constants as large as these into registers first. */
+	if (k.with >= 0 && r->known.of[k.with].origin == INSN_NUMBER) {
+		k.compares = true;
+		k.imm = r->known.of[k.with].value;
+	}
 	c->number |= k.compares && k.imm == LARGEST(ALYS_PID_NUMBER_BITS);
 	c->old_number |= k.compares && k.imm == LARGEST(OLD_BITS);
 	c->old_serial |= k.compares && k.imm == LARGEST(OLD_SERIAL_BITS);

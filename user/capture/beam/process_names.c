@@ -6,7 +6,6 @@
 
 #include "beam/reading.h"
 
-#define REGISTERS 16
 #define WORD_SZ 8
 #define OFFSET_MAX 4096
 
@@ -18,9 +17,9 @@ struct loaded {
 
 struct printing {
 	const struct funcs *f;
-	struct loaded in[REGISTERS];
-	uint16_t process; /* registers that hold the process */
-	uint64_t format;  /* text whose address was taken last */
+	struct loaded in[INSN_REGS];
+	insn_regs process; /* registers that hold it */
+	uint64_t format;   /* text whose address was taken last */
 };
 
 static bool is_text(const struct printing *p, const char *text)
@@ -37,7 +36,7 @@ static bool is_offset(int64_t at)
 
 static void note_name(const struct printing *p, struct alys_beam *out)
 {
-	const struct loaded *name = &p->in[INSN_RCX];
+	const struct loaded *name = &p->in[insn_machine.args[3]];
 	if (!name->known || !name->through || !is_offset(name->first) || !is_offset(name->then))
 		return;
 	out->registered = (uint16_t)name->first;
@@ -46,7 +45,8 @@ static void note_name(const struct printing *p, struct alys_beam *out)
 
 static void note_initial(const struct printing *p, struct alys_beam *out)
 {
-	const struct loaded *module = &p->in[INSN_RCX], *function = &p->in[INSN_R8], *arity = &p->in[INSN_R9];
+	const struct loaded *module = &p->in[insn_machine.args[3]], *function = &p->in[insn_machine.args[4]],
+			    *arity = &p->in[insn_machine.args[5]];
 	bool direct = module->known && function->known && arity->known && !module->through && !function->through &&
 		      !arity->through;
 	if (direct && is_offset(module->first) && function->first == module->first + WORD_SZ &&
@@ -54,42 +54,57 @@ static void note_initial(const struct printing *p, struct alys_beam *out)
 		out->initial = (uint16_t)module->first;
 }
 
-static void note_load(struct printing *p, const struct insn_load *l)
+static struct loaded loaded_by(const struct printing *p, const struct insn_move *m)
 {
-	struct loaded from = l->base >= 0 ? p->in[l->base] : (struct loaded){ 0 };
-	struct loaded now = { 0 };
-	if (l->base >= 0 && p->process & INSN_BIT(l->base))
-		now = (struct loaded){ .known = true, .first = (int32_t)l->disp };
-	else if (from.known && !from.through)
-		now = (struct loaded){ .known = true, .through = true, .first = from.first, .then = (int32_t)l->disp };
-	p->in[l->reg] = now;
+	bool loads = m->does == INSN_COPIES && m->from < 0 && m->base >= 0;
+	struct loaded from = loads ? p->in[m->base] : (struct loaded){ 0 };
+	if (loads && p->process & INSN_BIT(m->base))
+		return (struct loaded){ .known = true, .first = m->disp };
+	if (from.known && !from.through)
+		return (struct loaded){ .known = true, .through = true, .first = from.first, .then = m->disp };
+	return (struct loaded){ 0 };
+}
+
+static void step(struct printing *p, const struct reading *r)
+{
+	struct insn_move m[INSN_MOVES];
+	struct loaded now[INSN_MOVES];
+	insn_regs copied = 0;
+	size_t n = insn_moves_of(r->bytes, r->left, m);
+	for (size_t i = 0; i < n; i++) {
+		now[i] = loaded_by(p, &m[i]);
+		copied |= reading_copy_of(&m[i], p->process);
+	}
+	for (int i = 0; i < INSN_REGS; i++) {
+		if (r->in.writes & INSN_BIT(i))
+			p->in[i] = (struct loaded){ 0 };
+	}
+	p->process = (p->process & ~r->in.writes) | copied;
+	for (size_t i = 0; i < n; i++) {
+		if (now[i].known && m[i].to >= 0)
+			p->in[m[i].to] = now[i];
+	}
 }
 
 static void see(struct printing *p, const struct reading *r, struct alys_beam *out)
 {
-	struct insn_load l;
-	struct insn_move m;
+	const struct insn_value *text = &r->known.of[insn_machine.args[2]];
 	struct insn_constants k;
-	insn_load_of(r->bytes, r->left, r->in.vaddr, &l);
-	insn_move_of(r->bytes, r->left, &m);
-	insn_constants(r->bytes, r->left, r->in.vaddr, &k);
-	if (r->in.flow == INSN_CALL) {
-		if (is_text(p, "Name: %T\n"))
-			note_name(p, out);
-		if (is_text(p, "Spawned as: %T:%T/%bpu\n"))
-			note_initial(p, out);
-		p->process &= insn_machine.call_keeps;
-		p->format = 0;
-		memset(p->in, 0, sizeof(p->in));
+	if (r->in.flow != INSN_CALL) {
+		insn_constants(r->bytes, r->left, r->in.vaddr, &k);
+		p->format = k.takes_address ? k.address : p->format;
+		step(p, r);
 		return;
 	}
-	bool copies = m.does == INSN_COPIES && m.from >= 0 && m.to >= 0 && p->process & INSN_BIT(m.from);
-	p->process &= (uint16_t)~r->in.writes;
-	p->process |= copies ? INSN_BIT(m.to) : 0;
-	if (l.loads && l.reg >= 0)
-		note_load(p, &l);
-	if (k.takes_address)
-		p->format = k.address;
+	if (text->origin == INSN_NUMBER)
+		p->format = text->value;
+	if (is_text(p, "Name: %T\n"))
+		note_name(p, out);
+	if (is_text(p, "Spawned as: %T:%T/%bpu\n"))
+		note_initial(p, out);
+	p->process &= insn_machine.call_keeps;
+	p->format = 0;
+	memset(p->in, 0, sizeof(p->in));
 }
 
 struct variables {
@@ -137,7 +152,7 @@ void beam_process_names_find(const struct funcs *f, struct alys_beam *out, struc
 {
 	const struct func *fn = funcs_named(f, "print_process_info");
 	struct reading r = fn ? reading_of(f, fn->vaddr) : (struct reading){ 0 };
-	struct printing p = { .f = f, .process = INSN_BIT(INSN_RDX) };
+	struct printing p = { .f = f, .process = INSN_BIT(insn_machine.args[2]) };
 	struct variables v = { 0 };
 	*atoms = (struct beam_atoms){ 0 };
 	elf_each_symbol(f->elf, is_variable, &v);

@@ -13,11 +13,14 @@ struct reading {
 	const uint8_t *bytes; /* of the instruction read last */
 	size_t left;
 	struct insn in;
+	struct insn_known known; /* before it */
 };
 
 /* Borrows f. */
 struct reading reading_of(const struct funcs *f, uint64_t vaddr);
 /* False at the end, and at what is no instruction. */
 bool reading_next(struct reading *r);
+/* The register that becomes a copy of one of these by a move. */
+insn_regs reading_copy_of(const struct insn_move *m, insn_regs of);
 
 #endif

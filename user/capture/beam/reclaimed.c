@@ -24,7 +24,7 @@
 #define SCHEDULER_MAX (1 << 20)
 
 /* What the instruction loads from the data that a register in `holds` points to; else 0. */
-static int32_t loaded(const struct insn_move *m, uint16_t holds)
+static int32_t loaded(const struct insn_move *m, insn_regs holds)
 {
 	bool loads = m->does == INSN_COPIES && m->from < 0 && m->base >= 0 && holds & INSN_BIT(m->base);
 	return loads ? m->disp : 0;
@@ -37,20 +37,24 @@ static bool reads_counts(const struct funcs *f, uint64_t vaddr, uint64_t data_of
 	insn_regs holds = 0; /* registers that point to the data */
 	int32_t last = 0;
 	size_t pairs = 0;
-	for (struct insn_move m; reading_next(&r);) {
-		insn_move_of(r.bytes, r.left, &m);
+	while (reading_next(&r)) {
+		struct insn_move m[INSN_MOVES];
+		insn_regs copied = 0;
+		size_t n = insn_moves_of(r.bytes, r.left, m);
 		if (r.in.flow == INSN_CALL && (holds || r.in.target != data_of))
 			break;
-		int32_t now = loaded(&m, holds);
-		if (now > WORD_SZ && now == last + WORD_SZ) {
-			words[0] = (uint64_t)last;
-			words[1] = (uint64_t)now;
-			pairs++;
+		for (size_t i = 0; i < n; i++) {
+			int32_t now = loaded(&m[i], holds);
+			if (now > WORD_SZ && now == last + WORD_SZ) {
+				words[0] = (uint64_t)last;
+				words[1] = (uint64_t)now;
+				pairs++;
+			}
+			last = now ?: last;
+			copied |= reading_copy_of(&m[i], holds);
 		}
-		last = now ?: last;
-		bool copies = m.does == INSN_COPIES && m.from >= 0 && holds & INSN_BIT(m.from);
 		holds = r.in.flow == INSN_CALL ? INSN_BIT(insn_machine.result) : holds & ~r.in.writes;
-		holds |= copies && m.to >= 0 ? INSN_BIT(m.to) : 0;
+		holds |= copied;
 	}
 	return pairs == 1;
 }

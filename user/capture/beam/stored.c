@@ -7,11 +7,11 @@
 
 #include "code/decode.h"
 
-#define REGISTERS 16
+#define SSE_REGISTERS 16
 
 struct reading {
-	struct value in[REGISTERS];
-	struct value low[REGISTERS], high[REGISTERS]; /* of SSE registers */
+	struct value in[INSN_REGS];
+	struct value low[SSE_REGISTERS], high[SSE_REGISTERS];
 	struct stored *out;
 };
 
@@ -42,7 +42,7 @@ static struct value source_of(const struct reading *r, int8_t from, int8_t base,
 
 static struct value result_of(const struct reading *r, const struct insn_move *m)
 {
-	struct value had = r->in[m->to], source = source_of(r, m->from, m->base, m->disp);
+	struct value had = m->left >= 0 ? r->in[m->left] : (struct value){ 0 }, source = source_of(r, m->from, m->base, m->disp);
 	switch (m->does) {
 	case INSN_COPIES: return source;
 	case INSN_SUBTRACTS: return difference(had, source);
@@ -57,7 +57,7 @@ static struct value result_of(const struct reading *r, const struct insn_move *m
 static void note(struct reading *r, int8_t base, int64_t slot, struct value v)
 {
 	struct stored *s = r->out;
-	if (base != INSN_RSP || s->cnt == STORED_MAX)
+	if (base != insn_machine.sp || s->cnt == STORED_MAX)
 		return;
 	s->at[s->cnt].slot = slot;
 	s->at[s->cnt++].value = v;
@@ -88,41 +88,43 @@ static void forget_pairs(struct reading *r)
 
 static void forget(struct reading *r, insn_regs registers)
 {
-	for (int i = 0; i < REGISTERS; i++) {
+	for (int i = 0; i < INSN_REGS; i++) {
 		if (registers & INSN_BIT(i))
 			r->in[i] = (struct value){ .kind = VALUE_UNKNOWN };
 	}
 }
 
-static void step(struct reading *r, const struct insn *in, const struct insn_move *m)
+static void step(struct reading *r, const struct insn *in, const struct insn_move *m, size_t n)
 {
+	struct value v[INSN_MOVES];
 	if (in->flow == INSN_CALL)
 		forget_pairs(r);
-	if (m->does == INSN_PUTS && m->from >= 0) {
-		note(r, m->base, m->disp, r->in[m->from]);
-		return;
+	for (size_t i = 0; i < n; i++) {
+		if (m[i].does == INSN_PUTS && m[i].from >= 0)
+			note(r, m[i].base, m[i].disp, r->in[m[i].from]);
+		v[i] = result_of(r, &m[i]);
 	}
-	bool follows = m->does && m->to >= 0;
-	struct value v = follows ? result_of(r, m) : (struct value){ .kind = VALUE_UNKNOWN };
 	forget(r, in->flow == INSN_CALL ? ~insn_machine.call_keeps : in->writes);
-	if (follows)
-		r->in[m->to] = v;
+	for (size_t i = 0; i < n; i++) {
+		if (m[i].does != INSN_PUTS && m[i].to >= 0)
+			r->in[m[i].to] = v[i];
+	}
 }
 
 void stored_by(const uint8_t *code, size_t n, struct stored *out)
 {
 	struct reading r = { .out = out };
-	r.in[INSN_RDI].kind = VALUE_STRUCT;
+	r.in[insn_machine.args[0]].kind = VALUE_STRUCT;
 	out->cnt = 0;
 	for (size_t at = 0; at < n;) {
 		struct insn in;
-		struct insn_move m;
+		struct insn_move m[INSN_MOVES];
 		struct insn_pair p;
 		if (!insn_decode(code + at, n - at, at, &in))
 			return;
-		insn_move_of(code + at, n - at, &m);
+		size_t moves = insn_moves_of(code + at, n - at, m);
 		insn_pair_of(code + at, n - at, &p);
-		step(&r, &in, &m);
+		step(&r, &in, m, moves);
 		step_pair(&r, &p);
 		at += in.len;
 	}

@@ -27,6 +27,7 @@ struct insn_machine {
 	uint8_t readable;  /* BPF reads arguments up to this one; beyond INSN_ARGS, registers by their own numbers */
 	int8_t link;       /* has the return address at a function's entry; INSN_NO_REG: the stack has it */
 	int32_t entry_cfa; /* CFA - sp at a function's entry */
+	int8_t sp;
 	bool cheap_ret;    /* the kernel emulates `ret` */
 	bool thread_known; /* the kernel always knows the thread pointer of a running thread */
 };
@@ -93,6 +94,7 @@ struct insn {
 /* Constants that reveal a function's data layout. */
 struct insn_constants {
 	bool compares;   /* cmp with an immediate */
+	int8_t with;     /* register that another one is compared with, INSN_NO_REG = none */
 	bool multiplies; /* imul with one */
 	uint64_t imm;
 	bool takes_address; /* lea of a place in the file */
@@ -196,21 +198,25 @@ void insn_fetch_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_f
 enum insn_does {
 	INSN_NO_MOVE,
 	INSN_COPIES,    /* to = source */
-	INSN_SUBTRACTS, /* to -= source */
-	INSN_ADDS,      /* to += source */
-	INSN_SHIFTS,    /* to >>= bits, signed */
+	INSN_SUBTRACTS, /* to = left - source */
+	INSN_ADDS,      /* to = left + source */
+	INSN_SHIFTS,    /* to = left >> bits, signed */
 	INSN_PUTS,      /* [base + disp] = from */
 };
 
 /* The source is the register `from`, or, without one, [base + disp]; INSN_NO_REG = none, or a place of another form. */
 struct insn_move {
 	enum insn_does does;
-	int8_t to, from, base;
+	int8_t to, left, from, base;
 	int32_t disp;
 	uint8_t bits;
 };
 
-void insn_move_of(const uint8_t *bytes, size_t n, struct insn_move *out);
+/* aarch64 moves two neighbouring words at once. */
+#define INSN_MOVES 2
+
+/* How many of out are set: all of them are from registers as they were before the instruction. */
+size_t insn_moves_of(const uint8_t *bytes, size_t n, struct insn_move out[INSN_MOVES]);
 
 /* A move of a general register, whole or in part, to memory: [base + disp] = from. */
 struct insn_put {

@@ -24,6 +24,7 @@ const struct insn_machine insn_machine = {
 	.readable = FP,
 	.link = LINK,
 	.entry_cfa = 0,
+	.sp = SP,
 	.cheap_ret = true,
 	.thread_known = false,
 };
@@ -323,22 +324,24 @@ bool insn_decode(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn *ou
 
 /* --- data: where words lie, and what their addresses are made of ---------------------------------------------------- */
 
-/* cmp of a constant. */
+static int8_t general(unsigned int reg)
+{
+	return reg == SP ? INSN_NO_REG : (int8_t)reg;
+}
+
+/* cmp of a constant, or of a register, also where it depends on a condition (ccmp). */
 void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_constants *out)
 {
 	uint32_t w;
 	(void)vaddr;
-	*out = (struct insn_constants){ 0 };
+	*out = (struct insn_constants){ .with = INSN_NO_REG };
 	if (n < LEN)
 		return;
 	memcpy(&w, bytes, LEN);
+	if (IS(w, 0x7fe0fc1f, 0x6b00001f) || IS(w, 0x7fe00c10, 0x7a400000))
+		out->with = general(bits(w, 16, 5));
 	out->compares = IS(w, 0x7f80001f, 0x7100001f);
 	out->imm = out->compares ? (uint64_t)bits(w, 10, 12) << (bits(w, 22, 1) ? 12 : 0) : 0;
-}
-
-static int8_t general(unsigned int reg)
-{
-	return reg == SP ? INSN_NO_REG : (int8_t)reg;
 }
 
 /* ldr and str of 64 bits, [base + disp], without moving the base. */
@@ -508,25 +511,114 @@ void insn_tls_of(const uint8_t *bytes, size_t n, const struct insn_known *k, str
 	out->descriptor = by ? at.value : 0;
 }
 
-/* Layouts that x86-64's code tells, and that are not looked for in the code of this machine. */
-void insn_fetch_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_fetch *out)
+/* ldp and stp of 64 bits, [base + disp], without moving the base. */
+static bool is_pair_access(uint32_t w)
 {
-	(void)bytes, (void)n, (void)vaddr;
-	*out = (struct insn_fetch){ .reg = INSN_NO_REG, .base = INSN_NO_REG, .index = INSN_NO_REG };
+	return IS(w, 0xff800000, 0xa9000000);
 }
 
-void insn_move_of(const uint8_t *bytes, size_t n, struct insn_move *out)
+static size_t pair_moves(uint32_t w, struct insn_move out[INSN_MOVES])
 {
-	(void)bytes, (void)n;
-	*out = (struct insn_move){ .to = INSN_NO_REG, .from = INSN_NO_REG, .base = INSN_NO_REG };
+	bool loads = bits(w, 22, 1);
+	for (int i = 0; i < INSN_MOVES; i++) {
+		int8_t reg = general(bits(w, i ? 10 : 0, 5));
+		out[i] = (struct insn_move){
+			.does = loads ? INSN_COPIES : INSN_PUTS,
+			.to = loads ? reg : INSN_NO_REG,
+			.left = INSN_NO_REG,
+			.from = loads ? INSN_NO_REG : reg,
+			.base = (int8_t)bits(w, 5, 5),
+			.disp = (int32_t)signed_bits(w, 15, 7) * 8 + i * 8,
+		};
+	}
+	return INSN_MOVES;
+}
+
+/* mov, add and sub of registers, asr by a constant. */
+static enum insn_does computes(uint32_t w, struct insn_move *out)
+{
+	out->to = general(bits(w, 0, 5));
+	out->left = general(bits(w, 5, 5));
+	out->from = general(bits(w, 16, 5));
+	if (IS(w, 0xffe0ffe0, 0xaa0003e0))
+		return INSN_COPIES;
+	if (is_register_sum(w))
+		return INSN_ADDS;
+	if (IS(w, 0xffe0fc00, 0xcb000000))
+		return INSN_SUBTRACTS;
+	out->from = INSN_NO_REG;
+	out->bits = (uint8_t)bits(w, 16, 6);
+	return IS(w, 0xffc0fc00, 0x9340fc00) ? INSN_SHIFTS : INSN_NO_MOVE;
+}
+
+size_t insn_moves_of(const uint8_t *bytes, size_t n, struct insn_move out[INSN_MOVES])
+{
+	struct insn_use u = { 0 };
+	uint32_t w;
+	*out = (struct insn_move){ .to = INSN_NO_REG, .left = INSN_NO_REG, .from = INSN_NO_REG, .base = INSN_NO_REG };
+	if (n < LEN)
+		return 0;
+	memcpy(&w, bytes, LEN);
+	if (is_pair_access(w))
+		return pair_moves(w, out);
+	enum insn_word word = word_access(w, &u);
+	if (word == INSN_OTHER) {
+		out->does = computes(w, out);
+		return out->does != INSN_NO_MOVE;
+	}
+	out->does = word == INSN_LOADS ? INSN_COPIES : INSN_PUTS;
+	*(word == INSN_LOADS ? &out->to : &out->from) = u.reg;
+	out->base = u.base;
+	out->disp = (int32_t)u.disp;
+	return 1;
+}
+
+/* Layouts that x86-64's code tells, and that are not looked for in the code of this machine. */
+/* ldr and str of 1, 2, 4 or 8 bytes, [base + disp], without moving the base: how many bytes; 0 = none. */
+static uint8_t plain_access(uint32_t w, bool *loads, int32_t *disp)
+{
+	unsigned int scale = bits(w, 30, 2);
+	bool scaled = IS(w, 0x3f800000, 0x39000000), plain = IS(w, 0x3fa00c00, 0x38000000);
+	*loads = bits(w, 22, 1);
+	*disp = scaled ? (int32_t)(bits(w, 10, 12) << scale) : (int32_t)signed_bits(w, 12, 9);
+	return scaled || plain ? (uint8_t)(1u << scale) : 0;
+}
+
+/* Without an index, and of no thread's data. */
+void insn_fetch_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_fetch *out)
+{
+	int32_t disp;
+	uint32_t w;
+	(void)vaddr;
+	*out = (struct insn_fetch){ .reg = INSN_NO_REG, .base = INSN_NO_REG, .index = INSN_NO_REG };
+	if (n < LEN)
+		return;
+	memcpy(&w, bytes, LEN);
+	out->bytes = plain_access(w, &out->fetches, &disp);
+	out->fetches = out->fetches && out->bytes;
+	if (!out->fetches)
+		return;
+	out->reg = general(bits(w, 0, 5));
+	out->base = (int8_t)bits(w, 5, 5);
+	out->disp = disp;
 }
 
 void insn_put_of(const uint8_t *bytes, size_t n, struct insn_put *out)
 {
-	(void)bytes, (void)n;
+	bool loads;
+	uint32_t w;
 	*out = (struct insn_put){ .from = INSN_NO_REG, .base = INSN_NO_REG };
+	if (n < LEN)
+		return;
+	memcpy(&w, bytes, LEN);
+	out->bytes = plain_access(w, &loads, &out->disp);
+	if (loads)
+		out->bytes = 0;
+	out->from = general(bits(w, 0, 5));
+	out->base = (int8_t)bits(w, 5, 5);
 }
 
+/* Compilers store two words at once by stp: what vector registers hold is not followed. */
 void insn_pair_of(const uint8_t *bytes, size_t n, struct insn_pair *out)
 {
 	(void)bytes, (void)n;

@@ -19,6 +19,7 @@ const struct insn_machine insn_machine = {
 	.readable = 5,
 	.link = INSN_NO_REG,
 	.entry_cfa = 8,
+	.sp = INSN_RSP,
 	.cheap_ret = false,
 	.thread_known = true,
 };
@@ -237,7 +238,7 @@ void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_
 	struct decoded d = { .bytes = bytes };
 	ZydisDecoder decoder;
 
-	*out = (struct insn_constants){ 0 };
+	*out = (struct insn_constants){ .with = INSN_NO_REG };
 	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
 	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)))
 		return;
@@ -405,17 +406,17 @@ static void set_memory(const ZydisDecodedOperand *op, int8_t *base, int32_t *dis
 	*disp = (int32_t)op->mem.disp.value;
 }
 
-void insn_move_of(const uint8_t *bytes, size_t n, struct insn_move *out)
+size_t insn_moves_of(const uint8_t *bytes, size_t n, struct insn_move out[INSN_MOVES])
 {
 	struct decoded d = { .bytes = bytes };
 	const ZydisDecodedOperand *to = &d.op[0], *from = &d.op[1];
 	ZydisDecoder decoder;
 
-	*out = (struct insn_move){ .to = INSN_NO_REG, .from = INSN_NO_REG, .base = INSN_NO_REG };
+	*out = (struct insn_move){ .to = INSN_NO_REG, .left = INSN_NO_REG, .from = INSN_NO_REG, .base = INSN_NO_REG };
 	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
 	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)) || d.in.operand_count_visible != 2 ||
 	    d.in.operand_width != 64)
-		return;
+		return 0;
 	enum insn_does does = does_of(&d);
 	if (from->type == ZYDIS_OPERAND_TYPE_REGISTER)
 		out->from = (int8_t)reg_of(from->reg.value);
@@ -424,12 +425,13 @@ void insn_move_of(const uint8_t *bytes, size_t n, struct insn_move *out)
 	if (does == INSN_SHIFTS)
 		out->bits = from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? (uint8_t)from->imm.value.u : 0;
 	if (to->type == ZYDIS_OPERAND_TYPE_REGISTER) {
-		out->to = (int8_t)reg_of(to->reg.value);
+		out->to = out->left = (int8_t)reg_of(to->reg.value);
 		out->does = does;
 	} else if (to->type == ZYDIS_OPERAND_TYPE_MEMORY && does == INSN_COPIES) {
 		set_memory(to, &out->base, &out->disp);
 		out->does = INSN_PUTS;
 	}
+	return out->does != INSN_NO_MOVE;
 }
 
 void insn_put_of(const uint8_t *bytes, size_t n, struct insn_put *out)

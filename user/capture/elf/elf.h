@@ -70,6 +70,8 @@ bool elf_mapped_vaddr(const struct elf *e, const struct elf_mapped *m, uint64_t 
 const char *elf_plt_target(const struct elf *e, uint64_t vaddr);
 /* The function that the instruction there jumps to or calls through a GOT slot; or NULL. */
 const char *elf_got_target(const struct elf *e, uint64_t vaddr);
+/* The address, in this file, that the word at vaddr has at first; 0 = none. */
+uint64_t elf_first_word(const struct elf *e, uint64_t vaddr);
 /*
  * The address, in this file, that the word has at first through which the instruction there jumps or calls; 0 = none. The
  * program may have changed it since.

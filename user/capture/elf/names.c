@@ -220,13 +220,19 @@ static bool relocated(const struct elf *e, uint64_t slot, uint64_t *value)
 	return false;
 }
 
-uint64_t elf_first_target(const struct elf *e, uint64_t vaddr)
+uint64_t elf_first_word(const struct elf *e, uint64_t vaddr)
 {
-	uint64_t slot = elf_stub_slot(e, vaddr), value = 0;
-	if (!slot || elf_slot_target(e, slot) || relocated(e, slot, &value))
+	uint64_t value = 0;
+	if (elf_slot_target(e, vaddr) || relocated(e, vaddr, &value))
 		return value;
-	const uint8_t *word = elf_bytes(e, slot, sizeof(value));
+	const uint8_t *word = elf_bytes(e, vaddr, sizeof(value));
 	if (word)
 		memcpy(&value, word, sizeof(value));
 	return value;
+}
+
+uint64_t elf_first_target(const struct elf *e, uint64_t vaddr)
+{
+	uint64_t slot = elf_stub_slot(e, vaddr);
+	return slot ? elf_first_word(e, slot) : 0;
 }

@@ -26,7 +26,7 @@ static const char *const choices[ENTRY_CHOICES] = {
 	[ENTRY_NOTE_ARGS] = "its note does not name the block and its size, or only the block of a free",
 	[ENTRY_NOTE_PLACES] = "an argument is neither a constant, nor in a general register, nor in memory at one plus an offset",
 	[ENTRY_NO_LAYOUT] = "the layout of struct Process was not found in the code of erts_process_gc_info, as it is in OTP 25 "
-			    "and 27 on x86-64",
+			    "and 27",
 	[ENTRY_NO_GC_INFO] =
 		"the file names no function erts_process_gc_info, whose code shows the layout of struct Process: use a VM "
 		"that is not stripped of its dynamic symbols",
