@@ -13,6 +13,7 @@ import pytest
 import emulated
 from collected import check_causes, compare, in_use, liveness_of
 from conftest import ROOT, alys, assert_law, assert_same, events_of, parse_ledger, tally
+from erlang import WORDS, by_process, table
 
 # Programs whose every call must be found, site by site; and how many of their processes say what they did.
 EXACT = {"c_libc": 1, "c_threads": 1, "c_static": 1, "c_leaves": 1, "c_seccomp": 1, "cpp_new": 1, "cpp_exceptions": 1, "c_fork": 3,
@@ -27,6 +28,8 @@ VERBS = {"6.1": [], "6.12": ["c_malloc", "c_gclive", "c_mappings"]}
 COLLECTED = {"6.1": [], "6.12": ["c_gclive", "alive.debug", "c_gcloaded"]}
 # Met at work (tests/machine-live).
 LIVE = {"6.1": [], "6.12": ["serving.release", "torture.release", "c_grow", "c_load", "c_loaded"]}
+# An Erlang VM, on the newer kernel (tests/machine-erlang).
+ERLANG = {"6.1": False, "6.12": True}
 
 EACH = pytest.mark.parametrize("machine, name", [(kernel, name) for kernel in emulated.KERNELS for name in RUN[kernel] if name in EXACT],
                                indirect=["machine"])
@@ -38,9 +41,11 @@ def boot(kernel, out):
     files = [emulated.ARM64 / "tests" / "prog" / name
              for name in {*RUN[kernel], *VERBS[kernel], *COLLECTED[kernel], *LIVE[kernel], KILLED}]
     words = "\n".join(f"{name} {processes} {OPTIONS.get(name, '')}" for name, processes in RUN[kernel].items())
-    more = [job for job, programs in (("machine-collected", COLLECTED), ("machine-live", LIVE)) if programs[kernel]]
+    more = [job for job, wanted in (("machine-collected", COLLECTED), ("machine-live", LIVE), ("machine-erlang", ERLANG)) if wanted[kernel]]
     script = (f"cat >/words <<END\n{words}\nEND\necho {KILLED} >/killed\n" + ("true >/verbs\n" if VERBS[kernel] else "")
               + "".join((ROOT / "tests" / job).read_text() for job in ("machine-job", *more)))
+    if ERLANG[kernel]:
+        files += emulated.erlang(out)
     return emulated.boot(kernel, out, script, files)
 
 
@@ -125,6 +130,23 @@ def test_probes_of_systemtaps_header(machine, tmp_path):
     (row,) = json.loads(alys("report", "--show", "alloc", "-f", "json", machine / "c_sdt.alys").stdout)["rows"]
     assert row["bytes"] == pytest.approx(8 * sites["site_sdt_alloc"]["bytes"], rel=0.001)
     assert assert_law(machine / "c_sdt.alys").skipped == 0
+
+
+@NEWER
+def test_heaps_of_erlang_processes(machine):
+    """Words as the VM counts them, functions in the order and with the shares of their words, also those that call no other."""
+    trace, (line,) = machine / "words.alys", [line for line in (machine / "words.own").read_text().splitlines() if line.startswith("{")]
+    rows, processes, truth = table(trace), by_process(trace), json.loads(line)
+    assert truth["reclaimed"] * 0.95 < sum(row["words"] for row in rows) < truth["reclaimed"] * 1.05
+    assert [row["function"] for row in rows][:3] == list(WORDS)
+    for row in rows[:3]:
+        share = 100 * WORDS[row["function"]] / sum(WORDS.values())
+        assert abs(row["percent"] - share) < 4 * row["percent_error"] and row["percent_error"] < 5, rows[:3]
+    assert all(re.fullmatch(r"<0\.\d+\.\d+>", name) for name in processes)
+    assert processes[max(processes, key=lambda name: processes[name]["words"])]["called"] == "erlang:apply/2"
+    assert "code_server" in {row["called"] for row in processes.values()}
+    counts = assert_law(trace).rows
+    assert counts["heap-minor"] + counts["heap-major"] == counts["heap-collections"] > 1000
 
 
 @NEWER

@@ -14,17 +14,24 @@ SYSROOT = ROOT / "build" / "sysroot-arm64"
 # Debian 12's kernel, and the one of Debian 13.
 KERNELS = {"6.1": "", "6.12": "backports"}
 SECONDS = 900
+# The programs of Erlang's VM.
+NATIVE = ["beam.smp", "erl_child_setup", "inet_gethost"]
 
 
-def build(emulator, *files):
-    """Builds the program and these files for arm64."""
-    missing = [name for name in ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "mmdebstrap", emulator) if not shutil.which(name)]
+def prepare(*needed):
+    """Fetches the libraries of arm64. Skips the test where that or one of these programs cannot be had."""
+    missing = [name for name in ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "mmdebstrap", *needed) if not shutil.which(name)]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")
     try:
         make("ARCH=arm64", SYSROOT.relative_to(ROOT))
     except subprocess.CalledProcessError:
         pytest.skip("Debian's arm64 packages cannot be fetched")
+
+
+def build(emulator, *files):
+    """Builds the program and these files for arm64."""
+    prepare(emulator)
     make("ARCH=arm64", f"BUILD={ARM64}", "all", *files)
 
 
@@ -41,3 +48,13 @@ def boot(kernel, out, script, files):
     assert done.returncode == 0, done.stdout + done.stderr
     (out / "console").write_text(done.stdout)
     return out
+
+
+def erlang(folder):
+    """Files for tests/machine-erlang: the VM, and an archive of what it loads, with a module that is compiled into the folder."""
+    prepare("erlc")
+    subprocess.run(["erlc", "-o", folder, ROOT / "tests/prog/erlang/words.erl"], check=True)
+    root, archive = SYSROOT / "usr/lib/erlang", ARM64 / "tests/erlang.tar"
+    loaded = [path.relative_to(root) for name in ("bin", "lib/kernel-*", "lib/stdlib-*") for path in root.glob(name)]
+    subprocess.run(["tar", "-cf", ROOT / archive, "-C", root, *loaded, "-C", folder, "words.beam"], check=True)
+    return [archive, *(path.relative_to(ROOT) for name in NATIVE for path in root.glob(f"erts-*/bin/{name}"))]
