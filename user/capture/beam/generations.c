@@ -18,17 +18,6 @@ static int is_limit(void *ctx, const struct elf_symbol *s)
 	return 0;
 }
 
-/* What is loaded from: an address, also one that a register has, or that is in a word of the file. */
-static uint64_t address_of(const struct reading *r, const struct insn_fetch *load)
-{
-	if (load->base < 0)
-		return (uint64_t)load->disp;
-	struct insn_value base = r->known.of[load->base];
-	if (base.origin == INSN_WORD_AT)
-		base.value = elf_first_word(r->f->elf, base.value);
-	return base.origin == INSN_NUMBER || base.origin == INSN_WORD_AT ? base.value + (uint64_t)load->disp : 0;
-}
-
 /* Where the function stores the variable's value; 0: nowhere, or in several places. */
 static int64_t stored_limit(const struct funcs *f, uint64_t function, uint64_t limit)
 {
@@ -42,7 +31,8 @@ static int64_t stored_limit(const struct funcs *f, uint64_t function, uint64_t l
 		insn_fetch_of(r.bytes, r.left, r.in.vaddr, &load);
 		insn_put_of(r.bytes, r.left, &put);
 		left -= left > 0;
-		if (load.fetches && load.bytes == INT_SZ && load.index < 0 && address_of(&r, &load) == limit) {
+		if (load.fetches && load.bytes == INT_SZ && load.index < 0 &&
+		    reading_address(&r, load.base, load.disp) == limit) {
 			reg = load.reg;
 			left = BETWEEN;
 		} else if (left && put.bytes == HALF_SZ && put.base >= 0 && put.from == reg) {

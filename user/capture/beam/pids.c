@@ -25,10 +25,17 @@ static int is_table(void *ctx, const struct elf_symbol *s)
 	return 0;
 }
 
+static void note_load(struct pid_code *c, uint64_t address)
+{
+	if (address - c->table.vaddr < c->table.size && (!c->first || address < c->first))
+		c->first = address;
+}
+
 static void see(struct pid_code *c, const struct reading *r)
 {
 	struct insn_constants k;
 	struct insn_load l;
+	struct insn_move m[INSN_MOVES];
 	insn_constants(r->bytes, r->left, r->in.vaddr, &k);
 	/* aarch64 puts constants as large as these into registers first. */
 	if (k.with >= 0 && r->known.of[k.with].origin == INSN_NUMBER) {
@@ -39,8 +46,13 @@ static void see(struct pid_code *c, const struct reading *r)
 	c->old_number |= k.compares && k.imm == LARGEST(OLD_BITS);
 	c->old_serial |= k.compares && k.imm == LARGEST(OLD_SERIAL_BITS);
 	insn_load_of(r->bytes, r->left, r->in.vaddr, &l);
-	if (l.loads && l.base < 0 && l.address - c->table.vaddr < c->table.size && (!c->first || l.address < c->first))
-		c->first = l.address;
+	if (l.loads && l.base < 0)
+		note_load(c, l.address);
+	size_t n = insn_moves_of(r->bytes, r->left, m);
+	for (size_t i = 0; i < n; i++) {
+		if (m[i].does == INSN_COPIES && m[i].from < 0 && m[i].base >= 0)
+			note_load(c, reading_address(r, m[i].base, m[i].disp));
+	}
 }
 
 void beam_pids_find(const struct funcs *f, struct alys_beam *out)

@@ -32,6 +32,16 @@ bool reading_next(struct reading *r)
 	return true;
 }
 
+uint64_t reading_address(const struct reading *r, int8_t base, int64_t disp)
+{
+	if (base < 0)
+		return (uint64_t)disp;
+	struct insn_value from = r->known.of[base];
+	if (from.origin == INSN_WORD_AT)
+		from.value = elf_first_word(r->f->elf, from.value);
+	return from.origin == INSN_NUMBER || from.origin == INSN_WORD_AT ? from.value + (uint64_t)disp : 0;
+}
+
 insn_regs reading_copy_of(const struct insn_move *m, insn_regs of)
 {
 	bool copies = m->does == INSN_COPIES && m->from >= 0 && m->to >= 0 && of & INSN_BIT(m->from);

@@ -20,6 +20,8 @@ struct reading {
 struct reading reading_of(const struct funcs *f, uint64_t vaddr);
 /* False at the end, and at what is no instruction. */
 bool reading_next(struct reading *r);
+/* [base + disp], or, without a base, disp. The base may come from a word of the file. 0: not known. */
+uint64_t reading_address(const struct reading *r, int8_t base, int64_t disp);
 /* The register that becomes a copy of one of these by a move. */
 insn_regs reading_copy_of(const struct insn_move *m, insn_regs of);
 

@@ -442,6 +442,8 @@ static struct insn_value value_made(const struct insn_known *k, uint32_t w, uint
 		return (struct insn_value){ INSN_NUMBER, page_address(w, vaddr) };
 	if (IS(w, 0x7f800000, 0x52800000) || IS(w, 0xff800000, 0xf2800000))
 		return moved(w, was);
+	if (IS(w, 0xffff03e0, 0xb24003e0)) /* mov of a number whose lowest bits are set (orr) */
+		return (struct insn_value){ INSN_NUMBER, ~0ull >> (63 - bits(w, 10, 6)) };
 	if (IS(w, 0xffffffe0, 0xd53bd040)) /* mrs, tpidr_el0 */
 		return (struct insn_value){ INSN_THREAD, 0 };
 	if (IS(w, 0xffe0ffe0, 0xaa0003e0)) /* mov */
