@@ -14,6 +14,7 @@ struct oracle {
 	Dwfl *dwfl;
 	const struct snap *snap;
 	uint64_t regs[SNAP_REGS]; /* where libdw begins */
+	uint32_t begun_at;        /* the frame that has them */
 	struct oracle_stack *out;
 	uint64_t vdso_lo, vdso_hi;
 	uint64_t signal_sp; /* of the frame in the vdso at which it came to a signal frame; 0 = to none */
@@ -107,10 +108,10 @@ void oracle_free(struct oracle *o)
 	free(o);
 }
 
-/* Handlers return there; nothing is called there. */
+/* Handlers return there; nothing is called there, but its functions are interrupted. */
 static bool is_signal_frame(const struct oracle *o, uint64_t pc)
 {
-	return SNAP_SIGNAL_REGS && o->out->n && pc >= o->vdso_lo && pc < o->vdso_hi;
+	return SNAP_SIGNAL_REGS && o->out->n > o->begun_at + 1 && pc >= o->vdso_lo && pc < o->vdso_hi;
 }
 
 static int on_frame(Dwfl_Frame *frame, void *arg)
@@ -135,7 +136,18 @@ static int on_frame(Dwfl_Frame *frame, void *arg)
 	return DWARF_CB_ABORT;
 }
 
-/* The interrupted registers, from the kernel's frame. */
+static bool has_table(struct oracle *o, uint64_t pc)
+{
+	Dwarf_Addr bias = 0;
+	Dwarf_Frame *frame = NULL;
+	Dwfl_Module *mod = dwfl_addrmodule(o->dwfl, pc);
+	Dwarf_CFI *cfi = mod ? dwfl_module_eh_cfi(mod, &bias) : NULL;
+	bool has = cfi && !dwarf_cfi_addrframe(cfi, pc - bias, &frame);
+	free(frame);
+	return has;
+}
+
+/* The interrupted registers, from the kernel's frame. In a PLT or the vdso libdw would guess again. */
 static bool leave_signal_frame(struct oracle *o)
 {
 	uint64_t at = o->signal_sp + SNAP_SIGNAL_REGS;
@@ -143,7 +155,8 @@ static bool leave_signal_frame(struct oracle *o)
 		if (!read_word(NULL, at + 8ul * i, &o->regs[i], o))
 			return false;
 	}
-	return true;
+	o->out->cut = !has_table(o, o->regs[SNAP_IP]);
+	return !o->out->cut;
 }
 
 void oracle_unwind(struct oracle *o, const struct snap *s, struct oracle_stack *out)
@@ -154,7 +167,7 @@ void oracle_unwind(struct oracle *o, const struct snap *s, struct oracle_stack *
 	out->cut = false;
 	memcpy(o->regs, s->regs, sizeof(o->regs));
 	do {
-		uint32_t n = out->n;
+		uint32_t n = o->begun_at = out->n;
 		o->signal_sp = 0;
 		dwfl_getthread_frames(o->dwfl, (pid_t)s->tid, on_frame, o);
 		out->at[n].interrupted |= n > 0;

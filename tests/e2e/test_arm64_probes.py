@@ -144,7 +144,7 @@ def test_heaps_of_erlang_processes(machine):
         assert abs(row["percent"] - share) < 4 * row["percent_error"] and row["percent_error"] < 5, rows[:3]
     assert all(re.fullmatch(r"<0\.\d+\.\d+>", name) for name in processes)
     assert processes[max(processes, key=lambda name: processes[name]["words"])]["called"] == "erlang:apply/2"
-    assert "code_server" in {row["called"] for row in processes.values()}
+    assert {"code_server", "erl_prim_loader", "user"} & {row["called"] for row in processes.values()}, processes
     counts = assert_law(trace).rows
     assert counts["heap-minor"] + counts["heap-major"] == counts["heap-collections"] > 1000
 
@@ -284,7 +284,7 @@ def test_server_at_work(machine, tmp_path):
     assert (machine / "serving.status").read_text() == "tracer 0\nload 0\nchanged 0\n", (machine / "serving.err").read_text()
     pages = [(machine / f"serving.{when}").read_bytes() for when in ("before", "during", "after")]
     assert b"<h1>Page 7</h1>" in pages[0] and pages == [pages[0]] * 3
-    assert json.loads((machine / "serving.load").read_text().partition("\r\n\r\n")[2])[0]["id"] == 0
+    assert json.loads((machine / "serving.load").read_bytes().partition(b"\r\n\r\n")[2])[0]["id"] == 0
     first, second = [json.loads(line)["sites"]["page"] for line in (machine / "serving.own").read_text().splitlines() if line.startswith("{")]
     truth = {name: second[name] - first[name] for name in first}
     seen, others = of_pages(machine / "serving.alys", tmp_path)
@@ -297,13 +297,13 @@ def test_server_at_work(machine, tmp_path):
 @NEWER
 def test_attach_and_detach_over_and_over(machine):
     """Finalizers of this program switch fibers in the middle of an allocation."""
-    assert (machine / "torture.status").read_text() == "".join(f"turn {n} 0\n" for n in range(1, 7)) + "target 0\n", (machine / "torture.err").read_text()
+    assert (machine / "torture.status").read_text() == "".join(f"turn {n} 0\n" for n in range(1, 5)) + "target 0\n", (machine / "torture.err").read_text()
     assert re.fullmatch(r"ready\nmade [1-9]\d* finalized [1-9]\d* switches [1-9]\d*\n", (machine / "torture.own").read_text())
     text = text_changed(machine, "torture")
     assert text["recording"][0] > 0 and text["killed"] == text["end"] == [0]
     assert text["loaded"][0] == text["loaded"][1]
     books = [parse_ledger(line) for line in (machine / "torture.books").read_text().splitlines()]
-    assert len(books) == 6 and any(book.hits for book in books)
+    assert len(books) == 4 and any(book.hits for book in books)
     assert all(book.hits == book.recorded + book.skipped + book.lost for book in books)
 
 

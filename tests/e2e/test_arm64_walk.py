@@ -10,16 +10,16 @@ import pytest
 import emulated
 
 CASES = {
-    "callers": "--every 40 --time 60 --at-least 100 --complete 100 -- PROG/callers 15",
-    "protected": "--every 40 --time 60 --at-least 100 --complete 100 -- PROG/callers.protected 15",
-    "truncated": "--max 50 --every 40 --time 60 --at-least 100 --ended 2:300 -- PROG/callers 15",
+    "callers": "--every 40 --time 60 --at-least 100 --complete 100 -- PROG/callers 8",
+    "protected": "--every 40 --time 60 --at-least 100 --complete 100 -- PROG/callers.protected 8",
+    "truncated": "--max 50 --every 40 --time 60 --at-least 100 --ended 2:300 -- PROG/callers 8",
     # Behind the function's own frame record.
-    "site": "--site malloc --every 40 --time 60 --at-least 100 --complete 100 -- PROG/callers 15",
-    "site-protected": "--site malloc --every 40 --time 60 --at-least 100 --complete 100 -- PROG/callers.protected 15",
+    "site": "--site malloc --every 40 --time 60 --at-least 100 --complete 100 -- PROG/callers 8",
+    "site-protected": "--site malloc --every 40 --time 60 --at-least 100 --complete 100 -- PROG/callers.protected 8",
     # An odd number: signals come in turn to the usual stack and to another one. Then what was interrupted is beyond the copy of it.
-    "signals": "--file PROG/signals --symbol hit --every 31 --time 60 --at-least 100 --complete 100 -- PROG/signals 15",
+    "signals": "--file PROG/signals --symbol hit --every 31 --time 60 --at-least 100 --complete 100 -- PROG/signals 8",
     "signals-protected": "--file PROG/signals.protected --symbol hit --every 31 --time 60 --at-least 100 --complete 100 "
-                         "-- PROG/signals.protected 15",
+                         "-- PROG/signals.protected 8",
     # libdw stops at the trampoline of a pending return probe: at least 10 stacks must have one.
     "pending": "--size 4243 --every 20 --pending PROG/pending --time 30 --frames 126 --at-least 10 -- PROG/pending 60",
     "paged": "--sleep --size 4242 --time 60 --frames 46 --end 0 --at-least 100 -- PROG/paged 6 150 1",
@@ -48,4 +48,5 @@ def test_walks_like_libdw(machines, kernel, case):
     text = (machines(kernel) / case).read_text()
     assert text.endswith("status 0\n"), text[-4000:]
     equal, differ, beyond = (int(re.search(rf", (\d+) {word}", text).group(1)) for word in ("equal", "differ", "beyond the copy"))
-    assert equal >= 10 and differ == 0 and (beyond > 0) == case.startswith("signals"), text[:4000]
+    assert differ == 0 and equal >= 10, text[:4000]
+    assert beyond > 10 or not case.startswith("signals"), text[:4000]
