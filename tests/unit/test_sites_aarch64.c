@@ -239,6 +239,36 @@ static void test_linked_in(void **state)
 	}
 }
 
+static void expect_rule(const struct unwind_table *t, uint64_t at, int32_t off, int32_t ra_off)
+{
+	struct unwind_row row;
+	assert_true(unwind_row_at(t, at, &row) && row.kind == ALYS_ROW_SPEC && !row.rule.base_bp &&
+		    row.rule.bp == ALYS_SPEC_BP_SAME);
+	assert_int_equal(row.rule.off, off);
+	assert_int_equal(row.rule.ra_off, ra_off);
+}
+
+/* No unwind information describes it. A signal may interrupt it, and the handler allocate. */
+static void test_rows_of_the_plt(void **state)
+{
+	struct sites_options opts = { 0 };
+	struct opened o;
+	struct err err = { 0 };
+	size_t size;
+	uint64_t plt;
+	(void)state;
+	open_sites(&o, LIBGC, &opts);
+	struct unwind_table *t = unwind_compile(o.elf, &err);
+	assert_true(t && elf_section(o.elf, ".plt", &size, &plt) && size > 64);
+	expect_rule(t, plt, 0, 0);
+	for (uint64_t at = plt + 4; at < plt + 32; at += 4) /* stp x16, x30, [sp, -16]! was before */
+		expect_rule(t, at, 16, -8);
+	for (uint64_t at = plt + 32; at < plt + size; at += 4)
+		expect_rule(t, at, 0, 0);
+	unwind_free(t);
+	close_sites(&o);
+}
+
 /* How calloc begins once its arguments are gone, and where it is probed: at the branch, if their product is there, checked. */
 static const struct {
 	const char *begins;
@@ -516,6 +546,7 @@ int main(void)
 		cmocka_unit_test(test_contradicting_table),
 		cmocka_unit_test(test_agreeing_tables),
 		cmocka_unit_test(test_products_of_arguments),
+		cmocka_unit_test(test_rows_of_the_plt),
 		cmocka_unit_test(test_flow),
 		cmocka_unit_test(test_stack),
 		cmocka_unit_test(test_values),

@@ -19,6 +19,7 @@ void bottom_find(const struct elf *e, struct bottom *out)
 		.e = e,
 		.entry = elf_entry(e),
 		.signal_return = bottom_signal_return(e),
+		.plt = bottom_plt(e),
 		.contexts = has_name(e, dynamic ? ".dynstr" : ".strtab", "makecontext"),
 	};
 }

@@ -26,7 +26,7 @@ struct fde_ctx {
 	const struct cfi_machine *machine;
 	bool signal;
 	const struct bottom *bottom;
-	struct known known[GO_SWITCHES + 2];
+	struct known known[GO_SWITCHES + 5];
 	size_t known_cnt;
 };
 
@@ -74,6 +74,20 @@ static int by_address(const void *a, const void *b)
 	return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
+/* CFA = sp, and the return address is in its register. */
+#define ROW_LEAF 0u
+
+static void gather_plt(struct fde_ctx *x, const struct bottom_plt *p)
+{
+	const struct alys_spec pushed = { .off = 16, .ra_off = -8 };
+	if (p->pushed > p->lo)
+		x->known[x->known_cnt++] = (struct known){ p->lo, p->pushed, ROW_LEAF };
+	if (p->stubs > p->pushed)
+		x->known[x->known_cnt++] = (struct known){ p->pushed, p->stubs, row_of_spec(&x->w, &pushed) };
+	if (p->hi > p->stubs)
+		x->known[x->known_cnt++] = (struct known){ p->stubs, p->hi, ROW_LEAF };
+}
+
 /* The entry point of the program has no caller. Return addresses are looked up one byte before, in the call. */
 static void gather_known(struct fde_ctx *x)
 {
@@ -88,6 +102,7 @@ static void gather_known(struct fde_ctx *x)
 		uint32_t row = go[i].bottom ? end : row_of_spec(&x->w, &go[i].spec);
 		x->known[x->known_cnt++] = (struct known){ go[i].ret - 1, go[i].ret, row };
 	}
+	gather_plt(x, &x->bottom->plt);
 	qsort(x->known, x->known_cnt, sizeof(*x->known), by_address);
 }
 
@@ -141,15 +156,28 @@ static int write_all(struct fde_ctx *x, const struct eh_frame *f, struct err *er
 	return rc ? err_set(err, -rc, ".eh_frame: out of memory") : 0;
 }
 
-/* lo, hi: the code, if f describes none of it. */
+/* What is described, with the PLT, which is beside it. */
+static void narrow(const struct eh_frame *f, const struct bottom *b, uint64_t *lo, uint64_t *hi)
+{
+	uint64_t text_lo = *lo, text_hi = *hi;
+	if (!f->fdes_cnt)
+		return;
+	*lo = f->fdes[0].lo;
+	*hi = f->fdes[f->fdes_cnt - 1].hi;
+	if (!b || b->plt.lo < text_lo || b->plt.hi > text_hi)
+		return;
+	if (b->plt.lo < *lo)
+		*lo = b->plt.lo;
+	if (b->plt.hi > *hi)
+		*hi = b->plt.hi;
+}
+
+/* lo, hi: the code. */
 static int compile(struct unwind_table *t, const struct eh_frame *f, const struct bottom *b, uint64_t lo, uint64_t hi,
 		   struct err *err)
 {
 	struct fde_ctx x = { .machine = f->machine, .bottom = b };
-	if (f->fdes_cnt) {
-		lo = f->fdes[0].lo;
-		hi = f->fdes[f->fdes_cnt - 1].hi;
-	}
+	narrow(f, b, &lo, &hi);
 	int rc = row_writer_open(&x.w, t, lo, hi);
 	if (rc)
 		return err_set(err, -rc, ".eh_frame: out of memory");

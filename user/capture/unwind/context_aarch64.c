@@ -4,7 +4,9 @@
 
 #include "unwind/bottom.h"
 
-#define CONTEXT_MAX 128                  /* bytes of glibc's __startcontext, with room for branch targets */
+#define CONTEXT_MAX 128        /* bytes of glibc's __startcontext, with room for branch targets */
+#define PLT_PUSHES 0xa9bf7bf0u /* stp x16, x30, [sp, -16]! */
+#define PLT_FIRST_SZ 32
 #define SIGNAL_RETURN_WITHIN (64u << 10) /* code of a vdso */
 
 bool bottom_is_context(const struct bottom *b, uint64_t lo, uint64_t hi)
@@ -40,4 +42,25 @@ uint64_t bottom_signal_return(const struct elf *e)
 		}
 	}
 	return 0;
+}
+
+/*
+ * Stubs use x16 and x17 only. The first entry, which they come to where functions are looked up at their first call, is not in
+ * programs that are static.
+ */
+struct bottom_plt bottom_plt(const struct elf *e)
+{
+	size_t size;
+	uint64_t lo;
+	const uint8_t *p = elf_section(e, ".plt", &size, &lo);
+	if (!p || size < PLT_FIRST_SZ)
+		return (struct bottom_plt){ 0 };
+	struct bottom_plt plt = { lo, lo, lo, lo + size };
+	for (size_t at = 0; at <= 4; at += 4) { /* a branch target may come first */
+		uint32_t insn;
+		memcpy(&insn, p + at, sizeof(insn));
+		if (insn == PLT_PUSHES)
+			plt.pushed = lo + at + 4, plt.stubs = lo + PLT_FIRST_SZ;
+	}
+	return plt;
 }
