@@ -164,7 +164,7 @@ static void narrow(const struct eh_frame *f, const struct bottom *b, uint64_t *l
 		return;
 	*lo = f->fdes[0].lo;
 	*hi = f->fdes[f->fdes_cnt - 1].hi;
-	if (!b || b->plt.lo < text_lo || b->plt.hi > text_hi)
+	if (!b || !b->plt.hi || b->plt.lo < text_lo || b->plt.hi > text_hi)
 		return;
 	if (b->plt.lo < *lo)
 		*lo = b->plt.lo;
