@@ -344,16 +344,26 @@ void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_
 	out->imm = out->compares ? (uint64_t)bits(w, 10, 12) << (bits(w, 22, 1) ? 12 : 0) : 0;
 }
 
-/* ldr and str of 64 bits, [base + disp], without moving the base. */
+/* ldr and str of 1, 2, 4 or 8 bytes, [base + disp], without moving the base: how many bytes; 0 = none. */
+static uint8_t plain_access(uint32_t w, bool *loads, int32_t *disp)
+{
+	unsigned int scale = bits(w, 30, 2);
+	bool scaled = IS(w, 0x3f800000, 0x39000000), plain = IS(w, 0x3fa00c00, 0x38000000);
+	*loads = bits(w, 22, 1);
+	*disp = scaled ? (int32_t)(bits(w, 10, 12) << scale) : (int32_t)signed_bits(w, 12, 9);
+	return scaled || plain ? (uint8_t)(1u << scale) : 0;
+}
+
 static enum insn_word word_access(uint32_t w, struct insn_use *out)
 {
-	bool scaled = IS(w, 0xff800000, 0xf9000000), plain = IS(w, 0xffa00c00, 0xf8000000);
-	if (!scaled && !plain)
+	int32_t disp;
+	bool loads;
+	if (plain_access(w, &loads, &disp) != 8)
 		return INSN_OTHER;
 	out->reg = general(bits(w, 0, 5));
 	out->base = (int8_t)bits(w, 5, 5);
-	out->disp = scaled ? (int64_t)bits(w, 10, 12) * 8 : signed_bits(w, 12, 9);
-	return bits(w, 22, 1) ? INSN_LOADS : INSN_STORES;
+	out->disp = disp;
+	return loads ? INSN_LOADS : INSN_STORES;
 }
 
 void insn_use_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_use *out)
@@ -573,17 +583,6 @@ size_t insn_moves_of(const uint8_t *bytes, size_t n, struct insn_move out[INSN_M
 	out->base = u.base;
 	out->disp = (int32_t)u.disp;
 	return 1;
-}
-
-/* Layouts that x86-64's code tells, and that are not looked for in the code of this machine. */
-/* ldr and str of 1, 2, 4 or 8 bytes, [base + disp], without moving the base: how many bytes; 0 = none. */
-static uint8_t plain_access(uint32_t w, bool *loads, int32_t *disp)
-{
-	unsigned int scale = bits(w, 30, 2);
-	bool scaled = IS(w, 0x3f800000, 0x39000000), plain = IS(w, 0x3fa00c00, 0x38000000);
-	*loads = bits(w, 22, 1);
-	*disp = scaled ? (int32_t)(bits(w, 10, 12) << scale) : (int32_t)signed_bits(w, 12, 9);
-	return scaled || plain ? (uint8_t)(1u << scale) : 0;
 }
 
 /* Without an index, and of no thread's data. */
