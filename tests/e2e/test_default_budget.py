@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sampled recordings keep to 1 % of the programs' CPU time unless an option says otherwise."""
 
+import os
 import re
+import signal
 import subprocess
 
 import pytest
@@ -43,5 +45,7 @@ def test_daemon(started, daemon):
     program = started.program("c_rates", "60", "steady", TURNS).wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:4k", budget=True)
     d.until(lambda: re.search(r"in [1-9]\d* windows; .* of 1 % allowed", d.status().get("windows", "")))
+    os.kill(program.pid, signal.SIGSTOP)
+    d.until(lambda: "in flight" not in d.status()["account"])
     law(d)
     program.kill()

@@ -57,6 +57,15 @@ static void cut_sections(struct copy *c)
 	head_of(c)->e_shstrndx = 0;
 }
 
+/* The PLT has no unwind information on arm64, so only its section header tells where it is. */
+static void cut_plt(struct copy *c)
+{
+	static const char name[] = ".plt";
+	uint8_t *found = memmem(c->bytes, c->size, name, sizeof(name));
+	for (; found; found = memmem(found, (size_t)(c->bytes + c->size - found), name, sizeof(name)))
+		*found = '_';
+}
+
 static Elf64_Phdr *index_of(struct copy *c)
 {
 	Elf64_Phdr *ph = (Elf64_Phdr *)(c->bytes + head_of(c)->e_phoff);
@@ -78,6 +87,7 @@ static void test_without_section_headers(void **state)
 	struct copy c = copy_self();
 	struct err err = { 0 };
 	(void)state;
+	cut_plt(&c);
 	struct unwind_table *whole = compile(&c, &err);
 	assert_non_null(whole);
 	cut_sections(&c);
