@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pages that enter and leave the resident set of a process, without a probe in it. Three raw tracepoints:
+ * Pages that enter and leave the resident set of a process, without a probe in it. What is watched:
  *
- *   page_fault_user, page_fault_kernel   an address is touched; whether a page comes is not known yet
- *   rss_stat                             a counter of the process' memory has changed: that is the truth
- *   vm_unmapped_area                     mremap has found a new place
+ *   page faults                          an address is touched; whether a page comes is not known yet (fault.bpf.h)
+ *   the tracepoint rss_stat              a counter of the process' memory has changed: that is the truth
+ *   the tracepoint vm_unmapped_area      mremap has found a new place
  *
  * Where pages come or leave, the thread's registers at its entry into the kernel show what it was doing: the stack of a
  * first touch, or the call and its range. All are about the current thread and its own memory: what the kernel does to
@@ -345,8 +345,7 @@ static __always_inline void pages_leave(const struct touch *t, const struct pt_r
 	count(ALYS_ST_NO_PLACE);
 }
 
-SEC("raw_tp/page_fault_user")
-int on_touch(struct bpf_raw_tracepoint_args *ctx)
+static __always_inline int touch_begin(__u64 addr)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	const struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
@@ -370,7 +369,7 @@ int on_touch(struct bpf_raw_tracepoint_args *ctx)
 	__u64 mm = mm_of(task, seen);
 	if (!t || !mm)
 		return 0;
-	t->addr = ctx->args[0];
+	t->addr = addr;
 	t->ip = PT_REGS_IP(regs);
 	t->sp = PT_REGS_SP(regs);
 	t->every = fast ? seen->every : 0;
@@ -378,6 +377,8 @@ int on_touch(struct bpf_raw_tracepoint_args *ctx)
 		rss_begin(seen, rss_owner(task, mm), mm);
 	return 0;
 }
+
+#include "fault.bpf.h"
 
 SEC("raw_tp/rss_stat")
 int on_rss(struct bpf_raw_tracepoint_args *ctx)
@@ -427,7 +428,7 @@ int on_place(struct bpf_raw_tracepoint_args *ctx)
 {
 	const struct pt_regs *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	__u64 to = ctx->args[0];
-	if (SYSCALL_NUMBER(regs) != CALL_MREMAP || !is_target() || to >> 47)
+	if (SYSCALL_NUMBER(regs) != CALL_MREMAP || !is_target() || (__s64)to < 0)
 		return 0;
 	__u64 len = SYSCALL_ARG_1(regs) < SYSCALL_ARG_2(regs) ? SYSCALL_ARG_1(regs) : SYSCALL_ARG_2(regs);
 	range_send(ALYS_EV_MOVED, SYSCALL_ARG_0(regs), (SYSCALL_ARG_0(regs) + len + ALYS_PAGE_SZ - 1) & -ALYS_PAGE_SZ, to, 0);

@@ -23,7 +23,7 @@ LEFT = {"c_longjmp": 1, "c_siglongjmp": 1}
 NOTED = {"c_usdt": 1, "c_sdt": 1}
 RUN = {"6.1": {"c_libc": 1, "cpp_exceptions": 1, "c_usdt": 1}, "6.12": {**EXACT, **LEFT, **NOTED}}
 KILLED = "c_grow"
-VERBS = {"6.1": [], "6.12": ["c_malloc", "c_gclive", "c_mappings"]}
+VERBS = {"6.1": [], "6.12": ["c_malloc", "c_gclive", "c_mappings", "c_resident"]}
 # With a collector (tests/machine-collected).
 COLLECTED = {"6.1": [], "6.12": ["c_gclive", "alive.debug", "c_gcloaded"]}
 # Met at work (tests/machine-live).
@@ -184,9 +184,21 @@ def test_counted_calls(machine):
 
 
 @NEWER
-def test_what_is_refused(machine):
-    assert (machine / "verbs.status").read_text() == "rss 1\nmaps 0\ncalls 0\n"
-    assert re.fullmatch(r"alys-bpf: --rss: this kernel does not report page faults .*\n", (machine / "rss.err").read_text())
+def test_resident_pages(machine):
+    said = (line.split() for line in (machine / "rss.own").read_text().splitlines() if line.count(" ") == 2)
+    truth = {name: int(touched) for name, touched, _ in said if name != "touch_huge"}  # of huge pages there may be none
+    rows = json.loads(alys("report", "--by", "function", "--show", "alloc", "--inclusive", "--top", "0", "-f", "json",
+                           machine / "rss.alys").stdout)["rows"]
+    seen = {row["function"]: row["count"] for row in rows}
+    # The page of its stack frame may have been resident before.
+    assert abs(seen.pop("touch_stack") - truth.pop("touch_stack")) <= 1
+    assert {name: seen.get(name, 0) for name in truth} == truth and len(truth) > 10, seen
+    assert_law(machine / "rss.alys")
+
+
+@NEWER
+def test_all_verbs_succeed(machine):
+    assert (machine / "verbs.status").read_text() == "maps 0\ncalls 0\nrss 0\n"
 
 
 @pytest.mark.parametrize("machine", emulated.KERNELS, indirect=True)

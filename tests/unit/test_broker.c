@@ -400,6 +400,7 @@ static int is_refused_other_tables(const struct broker *b)
 	return rights_tracepoint("sys_enter", 0) != -EACCES ? 1
 	       : rights_array("alys_chunk", 8) != -EACCES   ? 2
 	       : rights_array("other", 64 << 20) != -EACCES ? 3
+	       : rights_faults(0, 0) != -EACCES             ? 4
 							    : 0;
 }
 
@@ -415,6 +416,7 @@ static int is_told_of_pages(const struct broker *b)
 	       : rights_tracepoint("sys_enter", -1) == -EACCES    ? 3
 	       : rights_tracepoint("sched_switch", -1) != -EACCES ? 4
 	       : fact(FACT_PAGEMAP) >= 0                          ? 5
+	       : rights_faults(0, -1) != -EBADF                   ? 6
 								  : 0;
 }
 

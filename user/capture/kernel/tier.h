@@ -20,7 +20,6 @@ struct kernel_facts {
 	bool perf_admin;     /* perf events need CAP_SYS_ADMIN, not only CAP_PERFMON: Debian's kernel.perf_event_paranoid = 3 */
 	bool oom;            /* reports victims of the OOM killer */
 	bool resident;       /* reports each page that becomes resident: commit f1a7941243c1, 6.2 */
-	bool faults;         /* reports page faults: not on arm64 */
 	bool calls;          /* reports system calls */
 	bool kills_seccomp;  /* uretprobe is a system call that seccomp filters may kill: 6.11 until fixed in 6.14 */
 };

@@ -454,6 +454,7 @@ void probe_close(struct probe *p)
 	if (p->object_log)
 		munmap((void *)p->object_log, OBJECT_LOG_SZ);
 	free(p->attachments);
+	free(p->faulting);
 	programs_close(p->programs);
 	files_free(&p->files);
 	calls_free(&p->counted);

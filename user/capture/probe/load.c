@@ -20,6 +20,7 @@
 #include "access/rights.h"
 #include "alys.skel.h"
 #include "base/log.h"
+#include "kernel/faults.h"
 #include "kernel/object.h"
 #include "kernel/programs.h"
 #include "kernel/sizes.h"
@@ -201,10 +202,6 @@ static int check_kernel(const struct kernel_facts *facts, const struct probe_con
 			       "boot one built with CONFIG_DEBUG_INFO_BTF");
 	if (watches(cfg->subjects, ALYS_SUBJECT_MAPPINGS) && !facts->calls)
 		return err_set(err, ENOTSUP, "--maps: this kernel does not report system calls (CONFIG_FTRACE_SYSCALLS)");
-	if (watches(cfg->subjects, ALYS_SUBJECT_PAGES) && !facts->faults)
-		return err_set(
-			err, ENOTSUP,
-			"--rss: this kernel does not report page faults (the tracepoint page_fault_user, which arm64 has not)");
 	if (watches(cfg->subjects, ALYS_SUBJECT_PAGES) && !facts->resident)
 		return err_set(err, ENOTSUP,
 			       "--rss needs Linux 6.2 or later: this kernel does not report each page that becomes resident");
@@ -406,9 +403,26 @@ void probe_allow_holds(struct probe *p)
 	__atomic_store_n(&p->skel->bss->hold_answered, 1, __ATOMIC_RELEASE);
 }
 
+static int listen_to_faults(struct probe *p, bool on, struct err *err)
+{
+	size_t cnt = faults_sources();
+	p->faulting = p->faulting ?: calloc(cnt, sizeof(*p->faulting));
+	if (!p->faulting)
+		return err_set(err, ENOMEM, "cannot watch page faults: out of memory");
+	for (size_t i = 0; i < cnt; i++) {
+		int *fd = &p->faulting[i];
+		if (*fd > 0)
+			close(*fd);
+		*fd = on ? faults_open(i, bpf_program__fd(p->skel->progs.on_touch)) : 0;
+		if (*fd < 0 && *fd != -ENODEV)
+			return err_set(err, -*fd, "cannot watch page faults: %s", strerror(-*fd));
+	}
+	return 0;
+}
+
 /* Slots of p->listening; those for pages come and go with windows. */
 #define PAGE_SLOTS_FROM 4
-#define PAGE_SLOTS_END 8
+#define PAGE_SLOTS_END 6
 
 static int listen_to(struct probe *p, int from, int end, bool on, struct err *err)
 {
@@ -421,8 +435,6 @@ static int listen_to(struct probe *p, int from, int end, bool on, struct err *er
 		{ "sched_process_exec", p->skel->progs.on_exec },
 		{ "sched_process_exit", p->skel->progs.on_exit },
 		{ "mark_victim", p->facts.oom ? p->skel->progs.on_oom : NULL },
-		{ "page_fault_user", pages ? p->skel->progs.on_touch : NULL },
-		{ "page_fault_kernel", pages ? p->skel->progs.on_touch : NULL },
 		{ "rss_stat", pages ? p->skel->progs.on_rss : NULL },
 		{ "vm_unmapped_area", pages ? p->skel->progs.on_place : NULL },
 		{ "sys_enter", maps ? p->skel->progs.on_call : NULL },
@@ -442,12 +454,13 @@ static int listen_to(struct probe *p, int from, int end, bool on, struct err *er
 int probe_listen(struct probe *p, bool on, struct err *err)
 {
 	p->listening_pages = on;
-	return listen_to(p, 0, LISTENING, on, err);
+	int rc = watches(p->subjects, ALYS_SUBJECT_PAGES) ? listen_to_faults(p, on, err) : 0;
+	return rc ?: listen_to(p, 0, LISTENING, on, err);
 }
 
 int listen_pages(struct probe *p, bool on)
 {
-	return listen_to(p, PAGE_SLOTS_FROM, PAGE_SLOTS_END, on, NULL);
+	return listen_to_faults(p, on, NULL) ?: listen_to(p, PAGE_SLOTS_FROM, PAGE_SLOTS_END, on, NULL);
 }
 
 void probe_forget_stacks(struct probe *p)

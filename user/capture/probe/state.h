@@ -48,7 +48,7 @@ struct attachment {
 	struct reattach *reattach; /* attached during windows only; NULL = always */
 };
 
-#define LISTENING 10
+#define LISTENING 8
 
 #define OBJECT_LOG_SZ (ALYS_OBJECT_LOG_SLOTS * sizeof(struct alys_sampled_object))
 
@@ -77,6 +77,7 @@ struct probe {
 	struct counted_list counted;
 	const struct alys_sampled_object *object_log; /* written by the programs; NULL = no sampling */
 	int listening[LISTENING];                     /* raw tracepoints, 0 = not attached */
+	int *faulting;                                /* sources of page faults, the same; NULL = never */
 };
 
 #endif

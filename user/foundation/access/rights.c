@@ -157,6 +157,24 @@ static int own_tracepoint(void *ctx, const char *name, int prog_fd)
 	return fd < 0 ? -errno : fd;
 }
 
+/* The link keeps the event open. */
+static int own_faults(void *ctx, int cpu, int prog_fd)
+{
+	struct perf_event_attr event = {
+		.size = sizeof(event), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS, .sample_period = 1
+	};
+	int event_fd = (int)syscall(SYS_perf_event_open, &event, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (event_fd < 0)
+		return -errno;
+	union bpf_attr attr = {
+		.link_create = { .prog_fd = (__u32)prog_fd, .target_fd = (__u32)event_fd, .attach_type = BPF_PERF_EVENT }
+	};
+	(void)ctx;
+	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr)), rc = fd < 0 ? -errno : fd;
+	close(event_fd);
+	return rc;
+}
+
 static int own_array(void *ctx, const char *name, uint32_t value_sz)
 {
 	union bpf_attr attr = { .map_type = BPF_MAP_TYPE_ARRAY,
@@ -222,6 +240,7 @@ const struct rights rights_own = {
 	.place = own_place,
 	.link = own_link,
 	.tracepoint = own_tracepoint,
+	.faults = own_faults,
 	.array = own_array,
 	.mappings = own_mappings,
 	.ours = own_ours,
@@ -305,6 +324,11 @@ int rights_link(const struct rights_link *l)
 int rights_tracepoint(const char *name, int prog_fd)
 {
 	return now()->tracepoint(now()->ctx, name, prog_fd);
+}
+
+int rights_faults(int cpu, int prog_fd)
+{
+	return now()->faults(now()->ctx, cpu, prog_fd);
 }
 
 int rights_array(const char *name, uint32_t value_sz)

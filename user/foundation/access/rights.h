@@ -57,6 +57,7 @@ struct rights {
 	int (*place)(void *ctx, enum rights_place what, int number); /* see access/perfmap_dir */
 	int (*link)(void *ctx, const struct rights_link *l);
 	int (*tracepoint)(void *ctx, const char *name, int prog_fd);  /* a raw tracepoint */
+	int (*faults)(void *ctx, int cpu, int prog_fd);               /* perf's page faults of all processes on a processor */
 	int (*array)(void *ctx, const char *name, uint32_t value_sz); /* array map of one value, mappable */
 	int (*mappings)(void *ctx, int cpu); /* perf event that reports executable mappings of all processes */
 	int (*ours)(void *ctx, int fd);      /* is it the file that we see under its path? 1, 0 or -errno */
@@ -81,6 +82,7 @@ int rights_threads(uint32_t tgid, enum rights_threads how, uint32_t from, struct
 int rights_place(enum rights_place what, int number);
 int rights_link(const struct rights_link *l);
 int rights_tracepoint(const char *name, int prog_fd);
+int rights_faults(int cpu, int prog_fd);
 int rights_array(const char *name, uint32_t value_sz);
 int rights_mappings(int cpu);
 int rights_ours(int fd);

@@ -61,6 +61,7 @@ enum broker_request {
 	REQUEST_FACT,
 	REQUEST_ENVIRONMENT,
 	REQUEST_PRESENT,
+	REQUEST_FAULTS,
 };
 
 /* One packet each way; a descriptor may go along. */
@@ -287,6 +288,12 @@ static int ask_tracepoint(void *ctx, const char *name, int prog_fd)
 	return call_path(ctx, REQUEST_TRACEPOINT, 0, name, prog_fd);
 }
 
+static int ask_faults(void *ctx, int cpu, int prog_fd)
+{
+	struct answer out;
+	return call_short(ctx, REQUEST_FAULTS, (uint32_t)cpu, prog_fd, &out);
+}
+
 static int ask_array(void *ctx, const char *name, uint32_t value_sz)
 {
 	return call_path(ctx, REQUEST_ARRAY, 0, name, (int)value_sz);
@@ -430,6 +437,7 @@ static int grant(const struct broker *b, const struct request *q, struct answer 
 	case REQUEST_PLACE: return do_place(a);
 	case REQUEST_LINK: return do_link(q, why);
 	case REQUEST_TRACEPOINT: return has_path(q) ? grant_tracepoint(a->path, a->number, b->pages, why) : no_such_request(why);
+	case REQUEST_FAULTS: return q->body ? no_such_request(why) : grant_faults((int)a->tid, a->number, b->pages, why);
 	case REQUEST_ARRAY: return has_path(q) ? grant_array(a->path, (uint32_t)a->number, why) : no_such_request(why);
 	case REQUEST_MAPPINGS: return rights_own.mappings(NULL, a->number);
 	case REQUEST_FOOTPRINT: return q->body ? no_such_request(why) : rights_own.footprint(NULL);
@@ -686,6 +694,7 @@ static int become_collector(struct broker *b, struct err *err)
 		.place = ask_place,
 		.link = ask_link,
 		.tracepoint = ask_tracepoint,
+		.faults = ask_faults,
 		.array = ask_array,
 		.mappings = ask_mappings,
 		.ours = ask_ours,

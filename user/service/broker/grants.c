@@ -313,6 +313,13 @@ int grant_tracepoint(const char *name, int prog_fd, bool pages, struct err *why)
 		       pages ? "processes, pages and mappings" : "process start and end");
 }
 
+int grant_faults(int cpu, int prog_fd, bool pages, struct err *why)
+{
+	if (!pages)
+		return err_set(why, EACCES, "page faults refused: no pages are recorded");
+	return rights_own.faults(NULL, cpu, prog_fd);
+}
+
 int grant_array(const char *name, uint32_t value_sz, struct err *why)
 {
 	if (strcmp(name, CHUNK_NAME) || value_sz != sizeof(struct alys_chunk))

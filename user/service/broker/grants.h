@@ -7,7 +7,7 @@
  *   memory    private and writable, except the stack with arguments and environment; and data of such files
  *   threads   where their stacks are, in the one process that a user named; stopped only if the user asked for it
  *   probes    on instructions of such a file: instruction boundaries are not checked, which would need parsing
- *   the rest  four tracepoints (ten with pages and mappings), chunks of our tables, reports of mappings
+ *   the rest  four tracepoints (ten with pages and mappings, and reports of page faults), chunks of our tables, reports of mappings
  *
  * A refusal has a message; a process or mapping that is simply gone has none.
  */
@@ -32,6 +32,7 @@ int grant_mapped(uint32_t tid, uint64_t start, uint64_t end, struct err *why);
 int grant_file(uint32_t tid, const char *path, struct err *why);
 int grant_link(const struct rights_link *l, struct err *why);
 int grant_tracepoint(const char *name, int prog_fd, bool pages, struct err *why);
+int grant_faults(int cpu, int prog_fd, bool pages, struct err *why);
 int grant_array(const char *name, uint32_t value_sz, struct err *why);
 /* At most room bytes; -EFAULT if nothing of the first range may be read. */
 int grant_threads(uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap, struct err *why);
