@@ -273,6 +273,7 @@ static void test_gaps(void **unused)
 struct spender {
 	struct budget budget;
 	double t, cost, cpu;
+	double kept; /* traps a second at probes that stay attached; not in `cost` */
 };
 
 static void spend(struct spender *s, double until, double traps)
@@ -280,12 +281,13 @@ static void spend(struct spender *s, double until, double traps)
 	while (s->t < until) {
 		double gap = budget_gap(&s->budget), in = gap > 0 ? 0.02 : 0.05, wall = gap + in;
 		double slow = 1 + traps * s->budget.price.trap_s;
-		struct spending now = {
-			.traps = (uint64_t)(traps * in / slow), .wall_s = wall, .in_s = in, .cpu_s = wall, .turn = gap > 0
-		};
-		budget_note(&s->budget, &now);
-		s->cost += (double)now.traps * s->budget.price.trap_s;
-		s->cpu += wall - (double)now.traps * s->budget.price.trap_s;
+		uint64_t met = (uint64_t)(traps * in / slow), kept = (uint64_t)(s->kept * wall);
+		budget_note(
+			&s->budget,
+			&(struct spending){
+				.traps = met + kept, .kept = kept, .wall_s = wall, .in_s = in, .cpu_s = wall, .turn = gap > 0 });
+		s->cost += (double)met * s->budget.price.trap_s;
+		s->cpu += wall - (double)met * s->budget.price.trap_s;
 		s->t += wall;
 	}
 }
@@ -318,6 +320,22 @@ static void test_budget(void **unused)
 	assert_true(budget_spent(&s.budget) < 0.0115);
 }
 
+/* Probes that stay attached take their part of the budget first, but for a quarter of it. */
+static void test_kept(void **unused)
+{
+	static const struct {
+		double kept, of_others;
+	} cases[] = { { 0, 0.01 }, { 4000, 0.006 }, { 20000, 0.0025 } };
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct spender s = { .budget = { .max = 0.01, .price = { 1e-6, 3e-6 } }, .kept = cases[i].kept };
+		spend(&s, 10, 200000);
+		double cost = s.cost, cpu = s.cpu;
+		spend(&s, 120, 200000);
+		assert_true(fabs((s.cost - cost) / (s.cpu - cpu) / cases[i].of_others - 1) < 0.2);
+	}
+}
+
 static void test_no_limit(void **unused)
 {
 	struct spender s = { .budget = { .max = 0, .price = { 1e-6, 3e-6 } } };
@@ -329,9 +347,9 @@ static void test_no_limit(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_by_time),  cmocka_unit_test(test_counted), cmocka_unit_test(test_by_cpu),
-		cmocka_unit_test(test_gaps),     cmocka_unit_test(test_budget),  cmocka_unit_test(test_stalls),
-		cmocka_unit_test(test_no_limit),
+		cmocka_unit_test(test_by_time), cmocka_unit_test(test_counted),  cmocka_unit_test(test_by_cpu),
+		cmocka_unit_test(test_gaps),    cmocka_unit_test(test_budget),   cmocka_unit_test(test_stalls),
+		cmocka_unit_test(test_kept),    cmocka_unit_test(test_no_limit),
 	};
 	state = 20;
 	return cmocka_run_group_tests(tests, NULL, NULL);

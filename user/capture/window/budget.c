@@ -12,6 +12,14 @@
 /* Overspending is made up for over several turns: during one long gap nothing would be seen. */
 #define PAY_TURNS 4
 
+/* What probes that stay attached take is taken off the others' budget, but for this part of it: windows must meet something. */
+#define LEFT_MIN 0.25
+
+static double left(const struct budget *b)
+{
+	return fmax(b->max - b->kept_load, LEFT_MIN * b->max);
+}
+
 static void follow(double *of, double now, double share)
 {
 	*of += (now - *of) * share;
@@ -31,11 +39,13 @@ void budget_note(struct budget *b, const struct spending *s)
 	b->spent_s += all;
 	b->kept_s += kept;
 	b->cpu_s += own;
-	b->debt_s = fmax(b->debt_s + cost - b->max * own, -b->max * b->cpu_rate * CREDIT_S);
+	b->debt_s = fmax(b->debt_s + cost - left(b) * own, -left(b) * b->cpu_rate * CREDIT_S);
 	double late = b->known ? 1 - exp(-s->wall_s / LATE_S) : 1;
 	follow(&b->late_s, all / s->wall_s, late);
 	follow(&b->late_cpu_s, own / s->wall_s, late);
 	follow(&b->cpu_rate, own / s->wall_s, share);
+	if (own > 0)
+		follow(&b->kept_load, kept / own, share);
 	if (own > 0 && s->in_s > 0)
 		follow(&b->load, cost / s->in_s / fmax(own / s->wall_s, 1e-6), share);
 	if (s->turn) {
@@ -52,11 +62,11 @@ void budget_note(struct budget *b, const struct spending *s)
 double budget_gap(const struct budget *b)
 {
 	double in = b->turn_in_s > 0 ? b->turn_in_s : TURN_S;
-	if (!b->max || !b->known || (b->load <= b->max && b->debt_s <= 0))
+	if (!b->max || !b->known || (b->load <= left(b) && b->debt_s <= 0))
 		return 0;
 	/* The cost of recent turns, or the one expected from the load, which may have just grown. */
 	double cost = fmax(b->turn_s, b->load * b->cpu_rate * in) + fmax(b->debt_s, 0) / PAY_TURNS;
-	double earned = b->max * b->cpu_rate;
+	double earned = left(b) * b->cpu_rate;
 	double gap = earned > 0 ? cost / earned - in : GAP_MAX_S;
 	return fmin(fmax(gap, GAP_MIN_S), GAP_MAX_S);
 }

@@ -22,6 +22,7 @@ struct budget {
 	struct price price;
 	/* Recent averages: CPU seconds per second, and CPU seconds spent per second with probes attached. */
 	double cpu_rate, load;
+	double kept_load;          /* the same of probes that stay attached, per CPU second of the programs */
 	double debt_s;             /* spent beyond the budget; negative: budget left */
 	double spent_s, cpu_s;     /* totals */
 	double kept_s;             /* of what was spent, at probes that stay attached: not what gaps can save */
