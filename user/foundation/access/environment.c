@@ -182,8 +182,8 @@ static int read_in_time(int fd, long owner, char *out)
 	struct user *u = &here.users[owner % USERS];
 	uint64_t began = now_ns();
 	struct reply reply;
-	bool may = is_left(&u->left, &of_user, began) & is_left(&here.left, &of_all, began);
-	int rc = may && !has_stuck(u) ? ask(fd, &reply) : -EBUSY;
+	bool user_may = is_left(&u->left, &of_user, began), all_may = is_left(&here.left, &of_all, began);
+	int rc = user_may && all_may && !has_stuck(u) ? ask(fd, &reply) : -EBUSY;
 	if (rc && rc != -EBUSY && here.worker.pid)
 		give_up(u);
 	take(&u->left, now_ns() - began);

@@ -28,8 +28,8 @@ uint8_t *buf_room(struct buf *b, size_t more)
 
 void buf_add(struct buf *b, const void *bytes, size_t n)
 {
-	uint8_t *at = buf_room(b, n);
-	if (at && n) {
+	uint8_t *at = n ? buf_room(b, n) : NULL;
+	if (at) {
 		memcpy(at, bytes, n);
 		b->len += n;
 	}

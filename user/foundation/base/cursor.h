@@ -16,9 +16,11 @@ struct cursor {
 	bool bad;
 };
 
+/* No bytes may be at NULL, to which C adds no number, not even 0. */
 static inline struct cursor cursor_over(const void *data, size_t n)
 {
-	return (struct cursor){ .at = data, .end = (const uint8_t *)data + n };
+	const uint8_t *at = data ? data : (const void *)"";
+	return (struct cursor){ .at = at, .end = at + n };
 }
 
 static inline size_t cursor_left(const struct cursor *c)
