@@ -76,6 +76,7 @@ clean:
 help:
 	@echo 'make            build/alys-bpf and build/alys_converter'
 	@echo 'make check      unit, golden and corpus tests (no root)'
+	@echo 'make check-fuzz build all fuzz targets; make fuzz-NAME runs one, SECONDS=60'
 	@echo 'make check-root tests with real probes and targets (root)'
 	@echo 'make bench      measure, print the tables'
 	@echo 'make SAN=address,undefined check   the same tests under the sanitizers'

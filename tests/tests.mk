@@ -37,8 +37,9 @@ wraps_test_liveness_marks := wakeup_new wakeup_free wakeup_fd wakeup_drain intak
 wraps_test_liveness := marks_take marks_read marks_count marks_watch marks_forget marks_facts
 # Only these parts of a module are fuzzed: its other files depend on most of the program.
 sources_fuzz_glibc = $(addprefix user/heap/glibc/,$(addsuffix .c,arena arena_layout free_lists glibc_heap malloc_chunks mapped sums walk)) \
-	user/heap/boehm/memory.c user/heap/boehm/space.c $(call c_files,$(foreach m,base machine access elf,$(call folder_of,$(m))))
+	user/heap/boehm/memory.c user/heap/boehm/space.c $(call c_files,$(foreach m,base machine access sandbox elf,$(call folder_of,$(m))))
 sources_fuzz_daemon = user/service/daemon/protocol.c $(call c_files,user/foundation/base)
+fuzz_objects = $(or $(sources_$(1):%.c=$(BUILD)/%.o),$(call module_objects,$(call modules_for,$(1))))
 
 # Written beside the programs: they are made anew when a header changes.
 -include $(wildcard $(BUILD)/tests/*.d)
@@ -49,19 +50,25 @@ $(UNIT:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/unit/%.c $$(call module_obje
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(flags_$*) $(CFLAGS) $(says_machine) -Itests -Itests/unit/$(MACHINE) $(LDFLAGS) $(wraps_$*:%=-Wl,--wrap=%) -o $@ $(filter %.c %.o,$^) -lcmocka $(LDLIBS)
 
-# `make check` replays the corpus, one input per run. `make fuzz-NAME` runs libFuzzer.
-$(FUZZ:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/fuzz/%.c tests/fuzz/replay.c \
-		$$(call module_objects,$$(call modules_for,$$*))
+# `make check` replays the corpus, one input per run. `make fuzz-NAME` runs libFuzzer, on what clang builds in a folder of its own.
+FUZZER := $(findstring fuzzer,$(SAN))
+$(FUZZ:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/fuzz/%.c $(if $(FUZZER),,tests/fuzz/replay.c) $$(call fuzz_objects,$$*)
 	$(call say,FUZZ,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
 
+fuzzing    = -s CC=$(CLANG) SAN=fuzzer,address,undefined BUILD=$(BUILD)/fuzz
+fuzz_named = $(BUILD)/fuzz/tests/fuzz_$(1) -artifact_prefix=$(BUILD)/fuzz/ $(2) tests/fuzz/corpus/$(1)
+
 fuzz-%: FORCE
-	$(Q)mkdir -p $(BUILD)/fuzz/$*
-	$(CLANG) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -DALYS_VERSION='"$(VERSION)"' -Iuser $(PARTS:%=-Iuser/%) -Ibpf -Ibpf/$(MACHINE) \
-		-o $(BUILD)/fuzz/fuzz_$* tests/fuzz/fuzz_$*.c \
-		$(or $(sources_fuzz_$*),$(call c_files,$(foreach m,$(call modules_for,fuzz_$*),$(call folder_of,$(m))))) $(LDLIBS)
-	$(BUILD)/fuzz/fuzz_$* -max_total_time=$(or $(SECONDS),60) $(BUILD)/fuzz/$* tests/fuzz/corpus/$*
+	$(Q)$(MAKE) $(fuzzing) $(BUILD)/fuzz/tests/fuzz_$*
+	$(Q)mkdir -p $(BUILD)/fuzz/found/$*
+	$(call fuzz_named,$*,-max_total_time=$(or $(SECONDS),60) $(BUILD)/fuzz/found/$*)
+
+# All of them are built, and read their corpus.
+check-fuzz: FORCE
+	$(Q)$(MAKE) $(fuzzing) $(FUZZ:%=$(BUILD)/fuzz/tests/%)
+	$(Q)for name in $(FUZZ:fuzz_%=%); do said=$$($(call fuzz_named,$$name,-runs=0) 2>&1) || { echo "$$said"; exit 1; }; done
 
 progs: $(PROGS)
 
@@ -178,7 +185,7 @@ check: $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%) $(TOOLS)
 check-root: all progs
 	$(Q)scripts/run-probes tests/e2e tests/strangers
 
-.PHONY: check check-root progs FORCE
+.PHONY: check check-fuzz check-root progs FORCE
 
 # Targets and helpers of `make bench`.
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(sort $(wildcard tests/bench/*.c)))
