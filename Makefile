@@ -19,6 +19,8 @@ HARDEN := -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIE $(HARDEN_$(MACHINE)
 SAN ?=
 OPT  := $(if $(SAN),-O1 -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all,-O2 $(HARDEN))
 VERSION := 0.1.0
+# Of a header's twins in machine/, the one for this machine: #include OF_MACHINE(noun).
+CFLAGS  += -D'OF_MACHINE(noun)=<machine/noun\#\#_$(MACHINE).h>'
 # SANITIZED: no limits on data, since the shadow memory of AddressSanitizer takes terabytes.
 CFLAGS  += -DSANITIZED=$(if $(findstring address,$(SAN)),1,0)
 CFLAGS  += -std=gnu11 -g $(OPT) $(WARN) -D_GNU_SOURCE -DALYS_VERSION='"$(VERSION)"' -Iuser $(PARTS:%=-Iuser/%) -Ibpf -Ibpf/$(MACHINE) -I$(BUILD) -MMD -MP

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The architecture to build for, by Debian's name: `make ARCH=arm64` on amd64 builds with Debian's cross compiler and the libraries
 # in SYSROOT, into build/arm64. Code that knows one architecture is in a file named for its machine: NAME_x86_64.c beside
-# NAME_aarch64.c.
+# NAME_aarch64.c, and headers likewise.
 MACHINE_amd64 := x86_64
 MACHINE_arm64 := aarch64
 HOST    := $(shell uname -m)
