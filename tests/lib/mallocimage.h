@@ -150,6 +150,13 @@ static inline uint64_t mimage_map(struct mallocimage *im, uint64_t size, uint64_
 	return at;
 }
 
+/* By memalign: the block had this many bytes before, and its header is still there. */
+static inline uint64_t mimage_map_aligned(struct mallocimage *im, uint64_t size, uint64_t before, uint64_t had)
+{
+	mimage_put(im, im->mapped + 8, had | 2);
+	return mimage_map(im, size, before);
+}
+
 static inline void mimage_top(struct mallocimage *im)
 {
 	mimage_put(im, im->next + 8, (MIMAGE_HEAP_END - im->next) | !im->last_free);

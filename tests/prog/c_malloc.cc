@@ -31,12 +31,12 @@ template <typename T> struct Box : Shape {
 }
 
 #define KEPT 60000
-#define SIZES 1100
+#define SIZES 1033 /* from here on a row stands for several */
 
 static void *kept[KEPT];
 static size_t kept_cnt, kept_blocks; /* kept_blocks: those that are not C++ objects */
 static unsigned long by_usable[SIZES]; /* blocks in use, by usable size */
-static unsigned long larger, mapped;
+static unsigned long larger, mapped, bytes; /* bytes: of both */
 static unsigned seed = 1;
 static pthread_barrier_t barrier;
 
@@ -54,6 +54,7 @@ static void keep(void *p)
 static void count(void *p, int by)
 {
 	size_t n = malloc_usable_size(p);
+	bytes += n < SIZES ? 0 : n * by;
 	if (n < SIZES)
 		by_usable[n] += by;
 	else if (((size_t *)p)[-1] & 2)
@@ -88,6 +89,7 @@ static void fill()
 		keep(malloc(1100 + some(60000)));
 	for (int i = 0; i < 12; i++)
 		keep(i % 3 ? malloc(140000 + some(400000)) : memalign(64 << i, 300000));
+	keep(realloc(memalign(4096, 200000), 900000)); /* behind the header of before, where it may have moved to */
 	for (size_t i = 0; i < kept_cnt; i++) { /* fills the thread cache first, then fastbins and bins */
 		if (some(3))
 			continue;
@@ -119,8 +121,8 @@ static void say(bool trimmed)
 	static char line[1 << 16];
 	int n = snprintf(line, sizeof(line),
 			 "{\"arena\":%zu,\"used\":%zu,\"free\":%zu,\"fastbins\":%zu,\"top\":%zu,\"mmapped\":%zu,\"mmapped_cnt\":%zu,"
-			 "\"trimmed\":%d,\"larger\":%lu,\"mapped\":%lu,\"sizes\":{",
-			 m.arena, m.uordblks, m.fordblks, m.fsmblks, m.keepcost, m.hblkhd, m.hblks, trimmed, larger, mapped);
+			 "\"trimmed\":%d,\"larger\":%lu,\"mapped\":%lu,\"bytes\":%lu,\"sizes\":{",
+			 m.arena, m.uordblks, m.fordblks, m.fsmblks, m.keepcost, m.hblkhd, m.hblks, trimmed, larger, mapped, bytes);
 	bool any = false;
 	for (int i = 0; i < SIZES; i++) {
 		if (by_usable[i])

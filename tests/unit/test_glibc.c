@@ -12,7 +12,7 @@
 #include "lib/mallocimage.h"
 
 struct sample {
-	uint64_t used, cache, cached[2], fast[2], unsorted, small, large, mapped, aligned;
+	uint64_t used, cache, cached[2], fast[2], unsorted, small, large, mapped, aligned, grown;
 };
 
 static struct sample fill(struct mallocimage *im)
@@ -39,7 +39,8 @@ static struct sample fill(struct mallocimage *im)
 	mimage_chunk(im, 0x400);
 	s.mapped = mimage_map(im, 0x21000, 0);
 	im->mapped += 0x3000; /* not the heap's */
-	s.aligned = mimage_map(im, 0x20010, 0xff0);
+	s.aligned = mimage_map_aligned(im, 0x20010, 0xff0, 0x21000);
+	s.grown = mimage_map_aligned(im, 0x26010, 0x2ff0, 0x21000); /* by realloc, since */
 	mimage_top(im);
 	return s;
 }
@@ -75,10 +76,12 @@ static void test_each_chunk_is_what_it_is(void **state)
 	assert_int_equal(state_at(&h, s.small), CHUNK_SMALL);
 	assert_int_equal(state_at(&h, s.large), CHUNK_LARGE);
 	assert_int_equal(state_at(&h, im.next), CHUNK_TOP);
-	assert_int_equal(h.mapped_cnt, 2);
+	assert_int_equal(h.mapped_cnt, 3);
 	assert_int_equal(h.mapped[0].chunk.addr, s.mapped);
 	assert_int_equal(h.mapped[1].chunk.addr, s.aligned);
 	assert_int_equal(h.mapped[1].start, s.aligned - 0xff0);
+	assert_int_equal(h.mapped[2].chunk.addr, s.grown);
+	assert_int_equal(h.mapped[2].chunk.size, 0x26010);
 	assert_int_equal(h.unread_bytes, 0);
 	glibc_heap_free(&h);
 	mimage_end(&im);
@@ -106,7 +109,7 @@ static void test_sums(void **state)
 	assert_int_equal(s.arena_bytes, sum);
 	assert_int_equal(s.of[CHUNK_TCACHE].cnt, 3);
 	assert_int_equal(s.of[CHUNK_LARGE].bytes, 0x9000);
-	assert_int_equal(s.mapped.bytes, 0x21000 + 0x21000);
+	assert_int_equal(s.mapped.bytes, 0x21000 + 0x21000 + 0x29000);
 	/* Of the large one all whole pages behind its header; the top's, less the smallest chunk. */
 	uint64_t top = MIMAGE_HEAP_END - im.next;
 	assert_int_equal(s.trimmable, 0x8000 + ((top - 33) & ~4095ull));

@@ -61,7 +61,7 @@ static void fill(struct filling *f)
 	for (size_t i = 0; i < 40; i++)
 		keep(f, f->memalign((size_t)32 << i % 9, 100 + i * 1000));
 	for (size_t i = 0; i < 12; i++)
-		keep(f, i % 3 ? f->malloc(200000 + i * 5000) : f->memalign((size_t)64 << i, 300000));
+		keep(f, i % 3 != 1 ? f->malloc(200000 + i * 5000) : f->memalign((size_t)64 << i, 300000));
 	for (size_t i = 0; i < f->cnt; i++) {
 		f->freed[i] = i % 3 == 1 || i % 7 == 0;
 		if (f->freed[i])

@@ -14,6 +14,8 @@
 #define REGION_MAX (64ull << 30) /* more than this is reserved, not allocated */
 #define AT_ONCE 256              /* pages */
 #define PLACES 9                 /* in a page, where the first chunk of a mapping may begin: for alignments of 16 to 4096 */
+#define SMALLEST 32
+#define ALIGNMENTS 32 /* powers of two from SMALLEST up to REGION_MAX */
 
 struct scan {
 	struct memory *m;
@@ -45,6 +47,44 @@ static int add(struct scan *s, const struct glibc_mapped *found)
 	return 0;
 }
 
+/* Where the chunk may begin that memalign has made of one of size bytes at `at`. */
+static size_t list_aligned(const struct scan *s, uint64_t at, uint64_t size, struct rights_range *out)
+{
+	size_t cnt = 0;
+	for (uint64_t a = SMALLEST; a < size && cnt < ALIGNMENTS; a <<= 1) {
+		uint64_t aligned = ((at + CHUNK_HEADER + a - 1) & -a) - CHUNK_HEADER;
+		aligned += aligned - at < SMALLEST ? a : 0;
+		if (aligned < s->end && s->end - aligned >= SMALLEST && pages_at(s->pages, aligned) != PAGE_ABSENT)
+			out[cnt++] = (struct rights_range){ aligned, CHUNK_HEADER };
+	}
+	return cnt;
+}
+
+/* memalign leaves the header that its block had before, at the beginning of the mapping, and realloc leaves it, too. */
+static int prefer_aligned(struct scan *s, struct glibc_mapped *found)
+{
+	struct rights_range ranges[ALIGNMENTS];
+	uint64_t words[ALIGNMENTS][2];
+	size_t cnt = found->chunk.addr == found->start ? list_aligned(s, found->start, found->chunk.size, ranges) : 0;
+	int rc = cnt ? memory_read_ranges(s->m, ranges, cnt, words, NULL) : 0;
+	for (size_t i = 0; i < cnt && !rc; i++) {
+		struct glibc_mapped aligned;
+		if (is_chunk(s, ranges[i].addr, words[i], &aligned) && aligned.start == found->start) {
+			*found = aligned;
+			break;
+		}
+	}
+	return rc;
+}
+
+static int take(struct scan *s, struct glibc_mapped *found)
+{
+	struct glibc_chunk *c = &found->chunk;
+	int rc = prefer_aligned(s, found);
+	rc = rc ?: memory_read_ranges(s->m, &(struct rights_range){ c->addr + CHUNK_HEADER, 8 }, 1, &c->word, NULL);
+	return rc ?: add(s, found);
+}
+
 /* Where in a page a chunk may begin. */
 static uint64_t place(size_t i)
 {
@@ -67,12 +107,8 @@ static int scan_words(struct scan *s, const uint64_t *at, size_t cnt)
 	for (size_t i = 0; i < cnt && !rc; i++) {
 		struct glibc_mapped found;
 		for (size_t k = 0; k < PLACES && !rc && at[i] >= s->behind; k++) {
-			if (!is_chunk(s, at[i] + place(k), words[i][k], &found))
-				continue;
-			rc = memory_read_ranges(s->m, &(struct rights_range){ found.chunk.addr + CHUNK_HEADER, 8 }, 1,
-						words[i][k], NULL);
-			found.chunk.word = words[i][k][0];
-			rc = rc ?: add(s, &found);
+			if (is_chunk(s, at[i] + place(k), words[i][k], &found))
+				rc = take(s, &found);
 		}
 	}
 	return rc;
