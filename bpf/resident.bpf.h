@@ -167,10 +167,16 @@ static __noinline int rss_begin(struct rss_seen *seen, __u64 owner, __u64 mm)
 static __noinline __s64 rss_added(__s64 added, __s64 had)
 {
 	__s64 batch = config.rss_batch;
+	/* Pages leave by hundreds, and how many is not asked. */
+	if (added < 0)
+		return -1;
 	if (added == had + HUGE_PAGES)
 		return HUGE_PAGES;
 	if (had < 0)
-		return added < 0 ? -1 : -had;
+		return -had;
+	/* It cannot have come to 0 by itself. */
+	if (!had && added < HUGE_PAGES)
+		return added;
 	if (had + AROUND_PAGES < batch && added < HUGE_PAGES)
 		return -had;
 	if (added > had && added <= had + AROUND_PAGES)

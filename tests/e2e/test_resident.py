@@ -83,6 +83,7 @@ def test_pages_of_each_kind(started, tmp_path):
     assert "max overhead" not in alys("info", r.trace).stdout  # all were asked for
     text = alys("report", r.trace).stdout
     assert re.search(r"became resident: .* when it ended .* \(smaps_rollup\): .* in no row", text), text
+    assert "had left unheard" not in text, text
     raw = gzip.decompress(convert(r.trace, "pprof", tmp_path / "t.pb.gz").read_bytes())
     assert b"rss_space" in raw and b"rss_pages" in raw and b"alloc_space" not in raw
     assert "touch_anonymous" in convert(r.trace, "folded-stacks", tmp_path / "t.folded").read_text()

@@ -64,6 +64,11 @@ __attribute__((noinline)) void touch_moved(char *at)
 	TOUCH(at, 150);
 }
 
+__attribute__((noinline)) void touch_returned(char *at, size_t pages)
+{
+	TOUCH(at, pages);
+}
+
 __attribute__((noinline)) void touch_shared(char *at)
 {
 	TOUCH(at, 120);
@@ -132,6 +137,18 @@ static void give_back(void)
 	touch_unmapped(b);
 	munmap(b + 50 * PAGE, 50 * PAGE);
 	say("touch_unmapped", 200, 150);
+}
+
+/* As much at once as makes a processor's count overflow, from each count that it may have had. */
+static void give_back_often(void)
+{
+	size_t sum = 0;
+	for (size_t pages = 30; pages < 700; sum += pages, pages += 7) {
+		char *at = map(pages, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+		touch_returned(at, pages);
+		madvise(at, pages * PAGE, MADV_DONTNEED);
+	}
+	say("touch_returned", sum, 0);
 }
 
 static void move(void)
@@ -203,6 +220,7 @@ static void touch_all(const char *path)
 	touch_anonymous(map(1000, MAP_PRIVATE | MAP_ANONYMOUS, -1));
 	say("touch_anonymous", 1000, 1000);
 	give_back();
+	give_back_often();
 	move();
 	grow_heap();
 	share(path);
