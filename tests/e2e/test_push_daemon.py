@@ -39,6 +39,7 @@ def test_a_collector_that_is_there_and_goes_away(daemon, growing, collector, tmp
     assert {headers["Authorization"] for _, headers, _ in collector.taken} == {f"Bearer {TOKEN}"}
     found = resource_of(collector.taken[-1][2])
     assert found["process.pid"] == program.pid and found["service.name"] == found["process.executable.name"]
+    assert f"build_id={found['process.executable.build_id.gnu']}\n" in d.ctl("status").decode()
     d.until(lambda: " sent to OTLP" in d.status()["push"])
     collector.how = lambda request: (503, {}, f"busy, {request.headers['Authorization']}".encode())
     d.until(lambda: "at last: the server says 503 busy, [secret]: " in d.status()["push"])

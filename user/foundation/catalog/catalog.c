@@ -172,7 +172,7 @@ int catalog_put_proc(struct catalog *c, const struct proc *p)
 	struct proc *row = table_put(&c->procs, &c->store, p->id.n, sizeof(*row));
 	if (!row)
 		return -ENOMEM;
-	kept.program = row->program;
+	kept.program = p->program.n ? p->program : row->program;
 	*row = kept;
 	return 0;
 }

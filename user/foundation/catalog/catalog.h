@@ -26,7 +26,7 @@ struct proc {
 	const char *exe;          /* path as the process sees it; never its arguments */
 	const char *attributes;   /* catalog/attributes.h; "" = none */
 	uint8_t subject;          /* of a heap beside that of the recording's first subject: enum subject; else 0 */
-	struct module_id program; /* the file of exe; the catalog sets it when that is mapped, 0 until then */
+	struct module_id program; /* the file of exe; 0: the catalog sets it when that is mapped */
 };
 
 #define BUILD_ID_MAX 32

@@ -2,21 +2,28 @@
 /* naming/subset: see subset.h. */
 #include "naming/subset.h"
 
+static void copy_module(struct subset *s, struct module_id id)
+{
+	const struct module *file = catalog_module(s->to, id) ? NULL : catalog_module(s->from, id);
+	if (file)
+		s->failed |= catalog_put_module(s->to, file) != 0;
+}
+
 void subset_proc(struct subset *s, struct proc_id id)
 {
 	const struct proc *p = catalog_proc(s->to, id) ? NULL : catalog_proc(s->from, id);
-	if (p)
-		s->failed |= catalog_put_proc(s->to, p) != 0;
+	if (!p)
+		return;
+	copy_module(s, p->program);
+	s->failed |= catalog_put_proc(s->to, p) != 0;
 }
 
 void subset_mapping(struct subset *s, const struct mapping *m)
 {
 	if (catalog_mapping(s->to, m->id))
 		return;
-	const struct module *file = catalog_module(s->to, m->module) ? NULL : catalog_module(s->from, m->module);
+	copy_module(s, m->module);
 	s->failed |= catalog_put_mapping(s->to, m) != 0;
-	if (file)
-		s->failed |= catalog_put_module(s->to, file) != 0;
 }
 
 static void copy_symbols(struct catalog *to, const struct catalog *from, struct module_id m, uint64_t pc, bool *failed)

@@ -16,7 +16,7 @@ struct subset {
 	bool failed; /* out of memory */
 };
 
-/* Only the process' row. */
+/* The process' row, and the file of its program, whose build id is the process'. */
 void subset_proc(struct subset *s, struct proc_id id);
 void subset_mapping(struct subset *s, const struct mapping *m);
 /* The stack with its mappings, their files, its process, and known names. */
