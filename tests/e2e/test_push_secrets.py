@@ -116,8 +116,10 @@ def test_redirects_lead_no_secret_elsewhere(served, pushing, tmp_path):
 
 def test_secrets_in_the_clear_are_warned_of(pushing, tmp_path):
     user = secret(tmp_path / "user", f"shop:{PASSWORD}\n")
-    assert "secrets are sent unencrypted" in pushing("http://192.0.2.1:9", "--push-user-file", user).stop()[1]
-    assert "unencrypted" not in pushing("http://127.0.0.1:9", "--push-user-file", user).stop()[1]
+    for host in ("192.0.2.1", "localhost.elsewhere.test", "127.elsewhere.test"):
+        assert "secrets are sent unencrypted" in pushing(f"http://{host}:9", "--push-user-file", user).stop()[1]
+    for host in ("127.0.0.1", "localhost", "[::1]"):
+        assert "unencrypted" not in pushing(f"http://{host}:9", "--push-user-file", user).stop()[1]
 
 
 def refusal(*args):

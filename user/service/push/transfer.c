@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -159,7 +160,9 @@ static int set_version(struct transfer *t, const char *url, struct err *err)
 static bool is_near(const char *url)
 {
 	const char *host = url + strlen("http://");
-	return !strncmp(host, "127.", 4) || !strncmp(host, "[::1]", 5) || !strncmp(host, "localhost", 9);
+	size_t len = strcspn(host, ":/"), number = strspn(host, "0123456789.");
+	return (!strncmp(host, "127.", 4) && number == len) || !strncmp(host, "[::1]", 5) ||
+	       (len == strlen("localhost") && !strncasecmp(host, "localhost", len));
 }
 
 /* --push-ca is trusted instead of the system's authorities, not beside them. */
