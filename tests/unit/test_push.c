@@ -10,7 +10,9 @@
 #include <cmocka.h>
 
 #include "base/log.h"
+#include "push/credentials.h"
 #include "push/otlp_response.h"
+#include "push/response.h"
 #include "push/sender.h"
 
 static void check_body(enum push_kind kind, const char *comm, const char *bytes, size_t n, const char *expected,
@@ -188,6 +190,35 @@ static void test_otlp_responses(void **state)
 	buf_free(&text);
 }
 
+/* Servers repeat what they were sent as it is, as JSON or percent-encoded. */
+static void test_secrets_in_any_spelling(void **state)
+{
+	static const char *const texts[][2] = {
+		{ "who is a\"b%\xc3\xbc/c?", "who is [secret]?" }, { "{\"a\\\"b%\xc3\xbc/c\"}", "{\"[secret]\"}" },
+		{ "a\\\"b\\u0025\\u00fc\\/c", "[secret]" },        { "a%22b%25%C3%bc%2Fc", "[secret]" },
+		{ "a%22b%25%C3%bc%2F", "a%22b%25%C3%bc%2F" },      { "\\u00 \\ud800 \\ %2", "\\u00 \\ud800 \\ %2" },
+	};
+	char *secrets[] = { (char *)(uintptr_t) "a\"b%\xc3\xbc/c" };
+	struct push_credentials c = { .secrets = secrets, .secrets_cnt = 1 };
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct buf out = { 0 };
+		push_credentials_redact(&c, texts[i][0], &out);
+		assert_string_equal(buf_str(&out), texts[i][1]);
+		buf_free(&out);
+	}
+}
+
+static void test_messages_of_grpc(void **state)
+{
+	char line[] = "grpc-message: caf%C3%A9 at 100%25, %zz\r\n";
+	struct response r = { 0 };
+	(void)state;
+	assert_int_equal(response_on_header(line, 1, strlen(line), &r), strlen(line));
+	assert_string_equal(buf_str(&r.message), "caf\xc3\xa9 at 100%, %zz");
+	response_free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +228,8 @@ int main(void)
 		cmocka_unit_test(test_queue_is_bounded),
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_otlp_responses),
+		cmocka_unit_test(test_secrets_in_any_spelling),
+		cmocka_unit_test(test_messages_of_grpc),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include "access/secret_file.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "push/escape.h"
 
 #define SECRETS_MAX (64u << 10)
 #define AUTHORITY_MAX (4u << 20)
@@ -194,13 +195,29 @@ int push_credentials_read(const struct push_options *o, struct push_credentials 
 	return rc;
 }
 
+/* How long the secret is in the text, spelled so; 0: it is not there. */
+static size_t spelled(const char *text, const char *secret, escape_fn *next)
+{
+	const char *at = text;
+	while (*secret && *at) {
+		char one[ESCAPED_MAX];
+		at += next(at, one);
+		if (strncmp(secret, one, strlen(one)))
+			return 0;
+		secret += strlen(one);
+	}
+	return *secret ? 0 : (size_t)(at - text);
+}
+
 static size_t secret_at(const struct push_credentials *c, const char *text)
 {
+	static escape_fn *const spellings[] = { escape_none, escape_json, escape_percent };
 	size_t longest = 0;
 	for (size_t i = 0; c && i < c->secrets_cnt; i++) {
-		size_t len = strlen(c->secrets[i]);
-		if (len > longest && !strncmp(text, c->secrets[i], len))
-			longest = len;
+		for (size_t k = 0; k < sizeof(spellings) / sizeof(spellings[0]); k++) {
+			size_t len = spelled(text, c->secrets[i], spellings[k]);
+			longest = len > longest ? len : longest;
+		}
 	}
 	return longest;
 }

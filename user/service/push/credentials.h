@@ -23,7 +23,7 @@ struct push_credentials {
 
 /* Also checks the headers of the command line. The files need privileges that the sender may not have. 0 or -errno. */
 int push_credentials_read(const struct push_options *o, struct push_credentials *out, struct err *err);
-/* Appends text with every secret replaced. c may be NULL. */
+/* Appends text with every secret replaced, as it is or as JSON or percent-encoding spells it. c may be NULL. */
 void push_credentials_redact(const struct push_credentials *c, const char *text, struct buf *out);
 void push_credentials_free(struct push_credentials *c);
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "push/escape.h"
+
 /* Enough for any message in words; the rest is read and forgotten. */
 #define BODY_MAX (64u << 10)
 /* A gRPC message is preceded by a flag and its length. */
@@ -41,14 +43,23 @@ static const char *value_of(const char *line, const char *name)
 	return line + len + 1 + strspn(line + len + 1, " \t");
 }
 
+/* gRPC encodes bytes other than printable ASCII, and %. */
+static void take_message(struct response *a, const char *value)
+{
+	buf_reset(&a->message);
+	for (char one[ESCAPED_MAX]; *value;) {
+		value += escape_percent(value, one);
+		buf_adds(&a->message, one);
+	}
+}
+
 static void take_header(struct response *a, const char *line)
 {
 	const char *value;
 	if ((value = value_of(line, "grpc-status"))) {
 		a->grpc_status = strtol(value, NULL, 10);
 	} else if ((value = value_of(line, "grpc-message"))) {
-		buf_reset(&a->message);
-		buf_adds(&a->message, value);
+		take_message(a, value);
 	} else if ((value = value_of(line, "grpc-status-details-bin"))) {
 		otlp_response_failure_base64(value, &a->failure);
 	} else if ((value = value_of(line, "content-type"))) {
