@@ -144,6 +144,8 @@ def test_beside_the_allocators_of_others(started, tmp_path, options):
         assert sum(site["allocs"] for site in found[truth["pid"]].values()) == sum(site["allocs"] for site in truth["sites"].values())
     assert assert_law(trace, lost=2).skipped == 0
     assert re.search(r"^own probes +6 of 9 notes for allocations in \S+/c_usdt$", alys("info", trace).stdout, re.M)
+    told = alys("report", trace).stdout
+    assert "\nestimated from samples that programs took themselves, with their weights; of other programs each call is recorded\n" in told, told
 
 
 @pytest.mark.parametrize("limit", ["0", "1"])
@@ -153,7 +155,9 @@ def test_weights_beside_samples(started, tmp_path, limit):
     noted, plain = record_both(started, trace, "--sample", "bytes:8k", "--max-overhead", limit)
     done = alys("report", "--show", "alloc", "-f", "json", trace)
     assert done.returncode == 0, done.stderr
-    told = {row["site"].split()[0]: row for row in json.loads(done.stdout)["rows"]}
+    sheet = json.loads(done.stdout)
+    assert any("one per 8192 bytes on average; those that programs took themselves have weights of their own" in n for n in sheet["notes"])
+    told = {row["site"].split()[0]: row for row in sheet["rows"]}
     for name, site in noted["sites"].items():
         if site["allocs"]:
             times = 10 if name == "site_usdt_sampled" else 1

@@ -296,6 +296,26 @@ static void add_mapped(const struct sink_input *in, struct buf *out)
 	}
 }
 
+/* With --allocator usdt,all some processes drew their samples themselves. */
+static void add_samples(const struct sink_input *in, struct buf *out)
+{
+	bool resident = catalog_subject(in->catalog) == SUBJECT_PAGES;
+	uint64_t interval = format_interval(in->catalog);
+	if (!in->snapshot->facts.sampled || (resident && interval <= 1))
+		return;
+	if (!interval) {
+		buf_adds(out, "estimated from samples that programs took themselves, with their weights; of other programs "
+			      "each call is recorded\n");
+		return;
+	}
+	buf_addf(out, "estimated from samples, one per %" PRIu64 " bytes on average", interval);
+	if (resident)
+		buf_adds(out, " where pages come fast; the others are recorded one by one");
+	else if (catalog_meta(in->catalog, "noted"))
+		buf_adds(out, "; those that programs took themselves have weights of their own");
+	buf_u8(out, '\n');
+}
+
 static void add_sampling(const struct sink_input *in, struct buf *out)
 {
 	bool resident = catalog_subject(in->catalog) == SUBJECT_PAGES;
@@ -304,9 +324,8 @@ static void add_sampling(const struct sink_input *in, struct buf *out)
 		buf_adds(out, in->snapshot->facts.sampled
 				      ? "estimated from samples that the program took itself, with its weights\n"
 				      : "as the program reported it by its own probes\n");
-	else if (in->snapshot->facts.sampled && (!resident || format_interval(in->catalog) > 1))
-		buf_addf(out, "estimated from samples, one per %" PRIu64 " bytes on average%s\n", format_interval(in->catalog),
-			 resident ? " where pages come fast; the others are recorded one by one" : "");
+	else
+		add_samples(in, out);
 	if (resident)
 		add_resident(in, out);
 	if (catalog_subject(in->catalog) == SUBJECT_MAPPINGS)
