@@ -75,12 +75,15 @@ static bool ends_with(const char *s, const char *end)
 	return n > m && !strcmp(s + n - m, end);
 }
 
-/* The deepest of each kind counts: containers can hold containers, and a user's manager holds units. */
+/*
+ * The deepest of each kind counts: containers can hold containers, and a user's manager holds units. To a reader in a pod, which
+ * has a cgroup namespace of its own, paths begin with /.. in place of what it shares with them, kubepods among it.
+ */
 static void identity_of_path(char *path, struct buf *attributes)
 {
 	char container[CONTAINER_ID_LEN + 1] = "", pod[UID_LEN + 1] = "", found[UID_LEN + 1], *rest = NULL;
 	const char *unit = "";
-	bool kubernetes = strstr(path, "kubepods");
+	bool kubernetes = strstr(path, "kubepods") || !strncmp(path, "/../", 4);
 	for (char *part = strtok_r(path, "/", &rest); part; part = strtok_r(NULL, "/", &rest)) {
 		container_of(part, container);
 		if (kubernetes && pod_of(part, found))
