@@ -38,19 +38,19 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-#ifndef ALYS_NO_KFUNCS
-extern bool bpf_session_is_return(void) __ksym __weak;
-#else
-static bool bpf_session_is_return(void)
+/*
+ * At an entry the thread is at the probed instruction, at a return behind the call. The kernel's own answer
+ * (bpf_session_is_return) is a kfunc whose arguments changed in 7.0.
+ */
+static __always_inline bool is_return(struct pt_regs *ctx)
 {
-	return false;
-} /* kernels without this kfunc have no session links */
-#endif
+	return PT_REGS_IP(ctx) != bpf_get_func_ip(ctx);
+}
 
 SEC("uprobe")
 int call_session(struct pt_regs *ctx)
 {
-	if (bpf_session_is_return())
+	if (is_return(ctx))
 		return thread_return(ctx);
 	return thread_enter(ctx);
 }
@@ -58,7 +58,7 @@ int call_session(struct pt_regs *ctx)
 SEC("uprobe")
 int heapful_session(struct pt_regs *ctx)
 {
-	if (bpf_session_is_return())
+	if (is_return(ctx))
 		return beam_timed();
 	return beam_time(beam_take(ctx));
 }

@@ -12,7 +12,7 @@ from conftest import BUILD, ROOT, make
 ARM64 = BUILD.relative_to(ROOT) / "arm64"
 SYSROOT = ROOT / "build" / "sysroot-arm64"
 # Debian 12's kernel, and the one of Debian 13.
-KERNELS = {"6.1": "", "6.12": "backports"}
+KERNELS = {"6.1": "", "6.12": "bookworm-backports"}
 # What a busy machine may take; half of it on a quiet one.
 SECONDS = 1200
 # The programs of Erlang's VM.
