@@ -13,7 +13,7 @@ import pytest
 import emulated
 from collected import check_causes, compare, in_use, liveness_of
 from conftest import ROOT, alys, assert_law, assert_same, events_of, parse_ledger, tally
-from erlang import WORDS, by_process, table
+from erlang import WORD, WORDS, by_process, table
 
 # Programs whose every call must be found, site by site; and how many of their processes say what they did.
 EXACT = {"c_libc": 1, "c_threads": 1, "c_static": 1, "c_leaves": 1, "c_seccomp": 1, "cpp_new": 1, "cpp_exceptions": 1, "c_fork": 3,
@@ -147,6 +147,14 @@ def test_heaps_of_erlang_processes(machine):
     assert {"code_server", "erl_prim_loader", "user"} & {row["called"] for row in processes.values()}, processes
     counts = assert_law(trace).rows
     assert counts["heap-minor"] + counts["heap-major"] == counts["heap-collections"] > 1000
+
+
+@NEWER
+def test_words_that_the_vm_counts_itself(machine):
+    """What no window met is told in bytes, not in CPU time: nearly all that the VM says it reclaimed."""
+    truth, = [json.loads(line) for line in (machine / "words_unmet.own").read_text().splitlines() if line.startswith("{")]
+    told = re.search(r"^not sampled +(\d+) bytes of processes that no window met", alys("info", machine / "words_unmet.alys").stdout, re.M)
+    assert told and truth["reclaimed"] * WORD * 0.8 < int(told[1]) < truth["reclaimed"] * WORD * 1.05
 
 
 @NEWER

@@ -162,6 +162,15 @@ static void expect_types(const struct elf *e)
 	beam_types_free(&t);
 }
 
+/* Two neighbours in the data of each scheduler. */
+static void expect_reclaimed(const struct funcs *f)
+{
+	struct byte_counter c = beam_reclaimed_find(f);
+	assert_true(c.known);
+	assert_int_equal(c.words[1] - c.words[0], 8);
+	assert_true(c.stride > c.words[1] && c.through && c.parts && c.unit == 8);
+}
+
 static void expect_known(const char *path)
 {
 	struct err err = { 0 };
@@ -182,6 +191,7 @@ static void expect_known(const char *path)
 	assert_string_equal(atoms.names[0], "false");
 	assert_true(l.registered && l.registered_name && l.initial);
 	expect_types(e);
+	expect_reclaimed(&f);
 	funcs_free(&f);
 	elf_close(e);
 	close(fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * beam: the layout of the Erlang VM's processes, from code in the form that compilers give erts_process_gc_info, and
- * from others; and where the installed VM counts words reclaimed.
+ * from others.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,15 +10,10 @@
 
 #include <cmocka.h>
 
-#include <fcntl.h>
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "beam/process_layout.h"
-#include "beam/reclaimed.h"
-#include "code/funcs.h"
 
 #define CODE(name, text)                                                             \
 	asm(".pushsection .rodata\n" #name ":\n" text #name "_end:\n.popsection\n"); \
@@ -132,42 +127,12 @@ static void test_cut(void **state)
 	}
 }
 
-static void expect_reclaimed(const char *path)
-{
-	struct err err = { 0 };
-	struct funcs f;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct elf *e = elf_open(fd, path, &err);
-	assert_non_null(e);
-	assert_int_equal(funcs_load(&f, e, &err), 0);
-	struct byte_counter c = beam_reclaimed_find(&f);
-	assert_true(c.known);
-	assert_int_equal(c.words[1] - c.words[0], 8);
-	assert_true(c.stride > c.words[1] && c.through && c.parts && c.unit == 8);
-	funcs_free(&f);
-	elf_close(e);
-	close(fd);
-}
-
-/* The VM of the Debian that this is: OTP 25 in Debian 12, 27 in Debian 13. */
-static void test_installed(void **state)
-{
-	glob_t found;
-	(void)state;
-	if (glob("/usr/lib/erlang/erts-*/bin/beam.smp", 0, NULL, &found))
-		skip();
-	for (size_t i = 0; i < found.gl_pathc; i++)
-		expect_reclaimed(found.gl_pathv[i]);
-	globfree(&found);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_found),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_installed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

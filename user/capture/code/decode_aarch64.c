@@ -585,7 +585,7 @@ size_t insn_moves_of(const uint8_t *bytes, size_t n, struct insn_move out[INSN_M
 	return 1;
 }
 
-/* Without an index, and of no thread's data. */
+/* Without an index, and of no thread's data. An address is a sum with a constant. */
 void insn_fetch_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_fetch *out)
 {
 	int32_t disp;
@@ -596,7 +596,7 @@ void insn_fetch_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_f
 		return;
 	memcpy(&w, bytes, LEN);
 	out->bytes = plain_access(w, &out->fetches, &disp);
-	out->fetches = out->fetches && out->bytes;
+	out->fetches = (out->fetches && out->bytes) || is_sum(w, &disp);
 	if (!out->fetches)
 		return;
 	out->reg = general(bits(w, 0, 5));

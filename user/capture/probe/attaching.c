@@ -184,10 +184,13 @@ static int plan_noted(struct plan *plan, struct probe *p, const struct site *s, 
 				 s->semaphore);
 }
 
-/* Only there an entry can leave the return alone, as most do. */
+/*
+ * Only with sessions an entry can leave the return alone, as most do. On aarch64 the functions store their return address before the
+ * first instruction that the kernel emulates.
+ */
 static bool is_timed(const struct plan *plan, const struct probe *p, const struct site *s)
 {
-	bool safe = plan->order->returns != PROBE_RETURNS_NONE && s->cfa_off == 8;
+	bool safe = plan->order->returns != PROBE_RETURNS_NONE && s->unchanged;
 	return p->tier == PROBE_TIER_SESSION && s->row->timed && safe;
 }
 

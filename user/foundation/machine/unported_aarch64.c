@@ -6,6 +6,6 @@
 
 const char *unported(void)
 {
-	return "calls are recorded as on x86-64, but no result is known at the entry, and the windows of an Erlang VM go by CPU "
-	       "time, not by words";
+	return "calls are recorded as on x86-64, but no result is known at the entry, and collections of Erlang processes "
+	       "are not timed";
 }
