@@ -428,6 +428,21 @@ int on_rss(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+#define SEARCH_DOWN 1 /* VM_UNMAPPED_AREA_TOPDOWN, include/linux/mm.h */
+
+/*
+ * For what huge pages would fill, the kernel looks for room for one more, and takes the place in it that is to huge pages what the
+ * offset in the file is, or 0 (__thp_get_unmapped_area, mm/huge_memory.c).
+ */
+static __always_inline __u64 place_of(__u64 room, const struct vm_unmapped_area_info *search, const struct pt_regs *regs)
+{
+	__u64 length = (SYSCALL_ARG_2(regs) + ALYS_PAGE_SZ - 1) & -ALYS_PAGE_SZ;
+	if (BPF_CORE_READ(search, length) != length + ALYS_HUGE_SZ)
+		return room;
+	__u64 by = (BPF_CORE_READ(search, align_offset) - room) & (ALYS_HUGE_SZ - 1);
+	return room + (by || !(BPF_CORE_READ(search, flags) & SEARCH_DOWN) ? by : ALYS_HUGE_SZ);
+}
+
 /* Nothing leaves when pages move, so the counters do not show it. */
 SEC("raw_tp/vm_unmapped_area")
 int on_place(struct bpf_raw_tracepoint_args *ctx)
@@ -436,6 +451,7 @@ int on_place(struct bpf_raw_tracepoint_args *ctx)
 	__u64 to = ctx->args[0];
 	if (SYSCALL_NUMBER(regs) != CALL_MREMAP || !is_target() || (__s64)to < 0)
 		return 0;
+	to = place_of(to, (const void *)ctx->args[1], regs);
 	__u64 len = SYSCALL_ARG_1(regs) < SYSCALL_ARG_2(regs) ? SYSCALL_ARG_1(regs) : SYSCALL_ARG_2(regs);
 	range_send(ALYS_EV_MOVED, SYSCALL_ARG_0(regs), (SYSCALL_ARG_0(regs) + len + ALYS_PAGE_SZ - 1) & -ALYS_PAGE_SZ, to, 0);
 	return 0;

@@ -70,6 +70,13 @@ struct mm_struct {
 	struct percpu_counter rss_stat[4];
 };
 
+/* A search for a free place in a process' memory. */
+struct vm_unmapped_area_info {
+	unsigned long flags;
+	unsigned long length;
+	unsigned long align_offset;
+};
+
 /* Of a map that each processor has a copy of: the copies' common address. */
 struct bpf_array {
 	void *pptrs[0];

@@ -64,6 +64,11 @@ __attribute__((noinline)) void touch_moved(char *at)
 	TOUCH(at, 150);
 }
 
+__attribute__((noinline)) void touch_moved_far(char *at)
+{
+	TOUCH(at, 1500);
+}
+
 __attribute__((noinline)) void touch_returned(char *at, size_t pages)
 {
 	TOUCH(at, pages);
@@ -159,6 +164,14 @@ static void move(void)
 	at = mremap(at, 150 * PAGE, 4000 * PAGE, MREMAP_MAYMOVE);
 	munmap(at, 40 * PAGE);
 	say("touch_moved", 150, 110);
+	/* Huge pages would fit: these are put where they could be. */
+	at = map(1500, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	wall = map(1, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	touch_moved_far(at);
+	at = mremap(at, 1500 * PAGE, 4096 * PAGE, MREMAP_MAYMOVE);
+	at = mremap(at, 4096 * PAGE, 8192 * PAGE, MREMAP_MAYMOVE);
+	munmap(at, 1000 * PAGE);
+	say("touch_moved_far", 1500, 500);
 }
 
 static void grow_heap(void)
