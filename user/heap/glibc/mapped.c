@@ -47,41 +47,36 @@ static int add(struct scan *s, const struct glibc_mapped *found)
 	return 0;
 }
 
-/* Where the chunk may begin that memalign has made of one of size bytes at `at`. */
-static size_t list_aligned(const struct scan *s, uint64_t at, uint64_t size, struct rights_range *out)
+/* Where the chunk may begin that memalign has made of this one: the headers, and what is behind each. */
+static size_t list_aligned(const struct scan *s, const struct glibc_chunk *from, struct rights_range *out)
 {
 	size_t cnt = 0;
-	for (uint64_t a = SMALLEST; a < size && cnt < ALIGNMENTS; a <<= 1) {
-		uint64_t aligned = ((at + CHUNK_HEADER + a - 1) & -a) - CHUNK_HEADER;
-		aligned += aligned - at < SMALLEST ? a : 0;
-		if (aligned < s->end && s->end - aligned >= SMALLEST && pages_at(s->pages, aligned) != PAGE_ABSENT)
-			out[cnt++] = (struct rights_range){ aligned, CHUNK_HEADER };
+	for (uint64_t a = SMALLEST; a < from->size && cnt < ALIGNMENTS; a <<= 1) {
+		uint64_t at = ((from->addr + CHUNK_HEADER + a - 1) & -a) - CHUNK_HEADER;
+		at += at - from->addr < SMALLEST ? a : 0;
+		if (at < s->end && s->end - at >= SMALLEST && pages_at(s->pages, at) != PAGE_ABSENT)
+			out[cnt++] = (struct rights_range){ at, CHUNK_HEADER + 8 };
 	}
 	return cnt;
 }
 
 /* memalign leaves the header that its block had before, at the beginning of the mapping, and realloc leaves it, too. */
-static int prefer_aligned(struct scan *s, struct glibc_mapped *found)
-{
-	struct rights_range ranges[ALIGNMENTS];
-	uint64_t words[ALIGNMENTS][2];
-	size_t cnt = found->chunk.addr == found->start ? list_aligned(s, found->start, found->chunk.size, ranges) : 0;
-	int rc = cnt ? memory_read_ranges(s->m, ranges, cnt, words, NULL) : 0;
-	for (size_t i = 0; i < cnt && !rc; i++) {
-		struct glibc_mapped aligned;
-		if (is_chunk(s, ranges[i].addr, words[i], &aligned) && aligned.start == found->start) {
-			*found = aligned;
-			break;
-		}
-	}
-	return rc;
-}
-
 static int take(struct scan *s, struct glibc_mapped *found)
 {
-	struct glibc_chunk *c = &found->chunk;
-	int rc = prefer_aligned(s, found);
-	rc = rc ?: memory_read_ranges(s->m, &(struct rights_range){ c->addr + CHUNK_HEADER, 8 }, 1, &c->word, NULL);
+	struct rights_range ranges[1 + ALIGNMENTS] = { { found->chunk.addr, CHUNK_HEADER + 8 } };
+	uint64_t words[1 + ALIGNMENTS][3];
+	uint64_t start = found->start;
+	size_t cnt = 1 + (found->chunk.addr == start ? list_aligned(s, &found->chunk, ranges + 1) : 0);
+	int rc = memory_read_ranges(s->m, ranges, cnt, words, NULL);
+	found->chunk.word = words[0][2];
+	for (size_t i = 1; i < cnt && !rc; i++) {
+		struct glibc_mapped aligned;
+		if (!is_chunk(s, ranges[i].addr, words[i], &aligned) || aligned.start != start)
+			continue;
+		*found = aligned;
+		found->chunk.word = words[i][2];
+		break;
+	}
 	return rc ?: add(s, found);
 }
 
