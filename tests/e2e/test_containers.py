@@ -180,10 +180,17 @@ def test_without_rights(pod, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="not root")
-def test_doctor_names_what_a_container_lacks(tmp_path):
+def test_doctor_names_what_a_container_lacks(pod, tmp_path):
     asked = lambda *words: subprocess.run([*words, ALYS, "doctor"], capture_output=True, text=True, timeout=TIMEOUT)
     lacks = asked(*limited([]))
     assert lacks.returncode == 1 and re.search(r"^rights +no +root without the capabilities.*CAP_BPF", lacks.stdout, re.M), lacks
+    enough = pod["containers"][0]["securityContext"]["capabilities"]["add"]
+    assert re.search(r"^rights +yes", asked(*limited(enough)).stdout, re.M)
+    for name in ("SYS_PTRACE", "DAC_READ_SEARCH", "CHECKPOINT_RESTORE"):
+        rest = [one for one in enough if one not in (name, "SYS_ADMIN")]
+        shown = asked(*limited(rest)).stdout
+        assert re.search(rf"^rights +no +.* cannot be opened without CAP_{name}$", shown, re.M), shown
+        assert (name == "CHECKPOINT_RESTORE") == bool(re.search("^map_files +no ", shown, re.M)), shown
     own = asked("unshare", "--pid", "--fork", "--mount-proc")
     assert own.returncode == 0 and re.search(r"^PID namespace +yes +a container's own: .*hostPID: true", own.stdout, re.M), own
     elsewhere = asked("unshare", "--pid", "--fork")

@@ -281,7 +281,7 @@ def test_a_reader_that_goes(trace, args):
 def test_root_is_not_told_to_be_root(started, tmp_path):
     """The message names the file, its owner, the reason, and the capability that root lacks here."""
     program = started.program("c_busy").wait_ready()
-    lacking = ["capsh", "--drop=cap_sys_ptrace,cap_dac_read_search,cap_checkpoint_restore,cap_sys_admin", "--", "-c", 'exec "$0" "$@"']
+    lacking = ["capsh", "--drop=cap_sys_ptrace,cap_dac_override,cap_dac_read_search,cap_checkpoint_restore,cap_sys_admin", "--", "-c", 'exec "$0" "$@"']
     done = subprocess.run([*lacking, str(ALYS), "-o", str(tmp_path / "t"), "-p", str(program.pid)], capture_output=True, text=True,
                           timeout=60)
     assert done.returncode == 1 and "run as root" not in done.stderr, done

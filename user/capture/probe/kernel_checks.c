@@ -21,8 +21,14 @@ static void line(struct buf *out, const char *what, bool ok, const char *words)
 
 static void rights_line(struct buf *out, const struct kernel_facts *k)
 {
+	char missing[CAPS_MISSING_TEXT];
 	int lacks = tier_lacks(k);
 	bool root = geteuid() == 0;
+	if (lacks < 0 && *caps_missing(missing)) {
+		buf_addf(out, "%-14s no   probes can be attached, but files of others' processes cannot be opened without %s\n",
+			 "rights", missing);
+		return;
+	}
 	line(out, "rights", lacks < 0,
 	     root && lacks < 0        ? "root may probe any process"
 	     : root                   ? "root without the capabilities that probes need: a container needs CAP_BPF, CAP_PERFMON, "
@@ -135,7 +141,8 @@ bool probe_doctor(struct buf *out)
 	bool seen = namespace_line(out);
 	kernel_lines(out, &k);
 	lockdown_line(out);
-	bool maps = faccessat(AT_FDCWD, "/proc/1/map_files", R_OK | X_OK, AT_EACCESS) == 0;
+	bool maps = faccessat(AT_FDCWD, "/proc/1/map_files", R_OK | X_OK, AT_EACCESS) == 0 &&
+		    (caps_has(CAP_CHECKPOINT_RESTORE) || caps_has(CAP_SYS_ADMIN));
 	line(out, "map_files", maps,
 	     maps ? "files of other namespaces and deleted files can be read"
 		  : "deleted and replaced files of targets cannot be read");

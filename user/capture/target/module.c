@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,24 +132,11 @@ static const char *reason(int code)
 	}
 }
 
-/* The capabilities needed to open others' files, as far as we lack them. */
 static void add_missing(struct buf *out)
 {
-	static const struct {
-		int cap;
-		const char *name;
-	} needed[] = {
-		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE" },
-		{ CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH" },
-		{ CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE" },
-	};
-	const char *before = geteuid() ? "; run as root (sudo), or with " : "; root here lacks ";
-	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
-		if (caps_has(needed[i].cap))
-			continue;
-		buf_addf(out, "%s%s", before, needed[i].name);
-		before = ", ";
-	}
+	char missing[CAPS_MISSING_TEXT];
+	if (*caps_missing(missing))
+		buf_addf(out, "%s%s", geteuid() ? "; run as root (sudo), or with " : "; root here lacks ", missing);
 }
 
 void closed_text(const struct closed_files *c, struct buf *out)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,6 +29,25 @@ bool caps_has(int cap)
 {
 	struct caps c;
 	return !caps_get(&c) && c.data[CAP_TO_INDEX(cap)].effective & CAP_TO_MASK(cap);
+}
+
+const char *caps_missing(char out[CAPS_MISSING_TEXT])
+{
+	static const struct {
+		int cap, or ;
+		const char *name;
+	} needed[] = {
+		{ CAP_SYS_PTRACE, CAP_SYS_PTRACE, "CAP_SYS_PTRACE" },
+		{ CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, "CAP_DAC_READ_SEARCH" },
+		{ CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN, "CAP_CHECKPOINT_RESTORE" },
+	};
+	size_t n = 0;
+	*out = 0;
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+		if (!caps_has(needed[i].cap) && !caps_has(needed[i].or))
+			n += (size_t)snprintf(out + n, CAPS_MISSING_TEXT - n, "%s%s", n ? ", " : "", needed[i].name);
+	}
+	return out;
 }
 
 static bool was_root;

@@ -8,6 +8,9 @@
 
 /* Is this capability (CAP_...) in effect? */
 bool caps_has(int cap);
+/* Those that this process lacks of what other users' and containers' processes need in /proc; "" = none. */
+#define CAPS_MISSING_TEXT 80
+const char *caps_missing(char out[CAPS_MISSING_TEXT]);
 /* The end of a sentence that says which privileges are missing. For root it does not say that root is needed. */
 const char *caps_advice(void);
 /* Fixes the advice to the current user, before this process changes its user. */
