@@ -40,6 +40,8 @@ def test_the_manifest_asks_for_what_the_service_has(pod):
     assert security["capabilities"]["drop"] == ["ALL"] and not security["allowPrivilegeEscalation"]
     assert pod["hostPID"] and "privileged" not in security
     assert set(re.findall(r"--cap-add=(\w+)", PAGE.read_text())) == set(security["capabilities"]["add"])
+    assert set(re.findall(r"--security-opt=(\w+)=unconfined", PAGE.read_text())) == {"seccomp", "apparmor"}
+    assert security["seccompProfile"]["type"] == security["appArmorProfile"]["type"] == "Unconfined"
     # Each volume is mounted, and each mount has a volume; $(NAME) in arguments is a variable of the container.
     assert {v["name"] for v in pod["volumes"]} == {m["name"] for m in container["volumeMounts"]}
     assert set(re.findall(r"\$\((\w+)\)", " ".join(container["args"]))) == {v["name"] for v in container["env"]}
@@ -50,7 +52,7 @@ def test_the_manifest_is_a_daemonset():
     labels, field = {"*": str}, {"name": str, "valueFrom": {"fieldRef": {"fieldPath": str}}}
     probe, amounts = {"httpGet": {"path": str, "port": str}}, {"cpu": str, "memory": str}
     security = {"runAsUser": int, "readOnlyRootFilesystem": bool, "allowPrivilegeEscalation": bool,
-                "capabilities": {"drop": [str], "add": [str]}}
+                "appArmorProfile": {"type": str}, "seccompProfile": {"type": str}, "capabilities": {"drop": [str], "add": [str]}}
     container = {"name": str, "image": str, "imagePullPolicy": str, "args": [str], "env": [field],
                  "ports": [{"name": str, "containerPort": int}], "readinessProbe": probe, "livenessProbe": probe,
                  "resources": {"requests": amounts, "limits": amounts}, "securityContext": security,
