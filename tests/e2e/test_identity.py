@@ -65,7 +65,8 @@ def test_labels_of_a_recording(tmp_path, started):
 def test_labels_with_every_byte(tmp_path, started):
     """Formats that are UTF-8 stay so, and nothing is lost."""
     trace = tmp_path / "t.alys"
-    program = started.program("c_stacks", env={"OTEL_RESOURCE_ATTRIBUTES": "every=" + "".join(f"%{b:02X}" for b in EVERY) + ",zero=a%00"})
+    program = started.program("c_stacks", env={"OTEL_RESOURCE_ATTRIBUTES": "every=" + "".join(f"%{b:02X}" for b in EVERY) +
+                                             ",zero=a%00,process.owner=till,process.pid=1"})
     tracer = started.tracer("-p", program.wait_ready().pid, "-o", trace).recording()
     program.go().go().finish()
     assert tracer.wait() == 0
@@ -74,7 +75,9 @@ def test_labels_with_every_byte(tmp_path, started):
     labels = labels_of(pprof_rules.Profile((tmp_path / "pprof").read_bytes()))
     assert labels["every"] == CLEAN and "zero" not in labels
     (resource,) = protobuf_text.decode("otlp.proto", "otlp.ProfilesData", (tmp_path / "otlp").read_bytes())["resource_profiles"]
-    found = {a["key"][0]: next(iter(a["value"][0].values()))[0] for a in resource["resource"][0]["attributes"]}
+    attributes = resource["resource"][0]["attributes"]
+    found = {a["key"][0]: next(iter(a["value"][0].values()))[0] for a in attributes}
+    assert len(found) == len(attributes) and found["process.owner"] == "till" and found["process.pid"] == program.pid
     assert found["every"].replace("\\'", "'").encode() == CLEAN.replace("\\", "\\\\").replace('"', '\\"').encode()
     assert found["process.executable.build_id.gnu"] == build_id("c_stacks")
     assert all(c.isprintable() or c == "\n" for c in alys("info", trace).stdout)

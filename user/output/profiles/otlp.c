@@ -315,6 +315,18 @@ static void add_attribute(struct otlp *o, struct buf *out, const char *name, con
 	buf_free(&cleaned);
 }
 
+/* What we know ourselves: an attribute may be there once only. */
+static bool is_own(const char *name)
+{
+	static const char *const own[] = { "process.pid", "process.executable.name", "process.executable.path",
+					   "process.executable.build_id.gnu" };
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		if (!strcmp(name, own[i]))
+			return true;
+	}
+	return false;
+}
+
 static void add_identity(struct otlp *o, const struct proc *proc, struct buf *out)
 {
 	char build_id[BUILD_ID_TEXT];
@@ -323,7 +335,7 @@ static void add_identity(struct otlp *o, const struct proc *proc, struct buf *ou
 	if (!attributes_get(proc->attributes, "service.name", &a))
 		add_attribute(o, &resource, "service.name", proc->comm, 0);
 	for (size_t at = 0; attributes_next(proc->attributes, &at, &a);) {
-		if (strncmp(a.name, "process.", 8))
+		if (!is_own(a.name))
 			add_attribute(o, &resource, a.name, a.value, 0);
 	}
 	add_attribute(o, &resource, "process.pid", NULL, proc->tgid);
