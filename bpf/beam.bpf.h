@@ -129,14 +129,26 @@ static __noinline __u64 beam_stack(struct pt_regs *ctx, const struct beam_heap *
 #define GOLDEN 0x9e3779b97f4a7c15ull /* 2^64 / the golden ratio: multiplicative hashing */
 
 /*
- * What the last collection left, if there was one since the process was met last: then the heap is another block. A
- * collection that is put off meets probes more than once.
+ * Bytes that no probe has met. A collection that is put off meets probes more than once, and what is allocated meanwhile comes on top.
+ * What a collection leaves is in another block. Between windows the heap may have come back to the same one.
  */
+static __always_inline __u64 beam_unmet(struct beam_past *p, const struct beam_heap *h, __u64 size)
+{
+	__u64 met = p->heap == h->heap && p->hend == h->hend && p->window == windows_opened && p->counted <= size ? p->counted
+														  : 0;
+	p->heap = h->heap;
+	p->hend = h->hend;
+	p->window = windows_opened;
+	p->counted = size;
+	return size - met;
+}
+
+/* What the last collection left, if there was one since the process was met last: then the heap is another block. */
 static __always_inline void beam_collected(struct beam_past *p, const struct alys_beam *at, const struct beam_heap *h)
 {
 	if (h->abandoned || p->heap == h->heap)
 		return;
-	if (p->heap) {
+	if (p->heap_sz) {
 		count(ALYS_ST_HEAP_COLLECTED);
 		count_sum(ALYS_ST_HEAP_KEPT, h->high_water - h->heap);
 		if (h->hend - h->heap > p->heap_sz)
@@ -144,7 +156,6 @@ static __always_inline void beam_collected(struct beam_past *p, const struct aly
 		if (at->gen_gcs)
 			count(h->minors ? ALYS_ST_HEAP_MINOR : ALYS_ST_HEAP_MAJOR);
 	}
-	p->heap = h->heap;
 	p->heap_sz = h->hend - h->heap;
 }
 
@@ -154,8 +165,11 @@ static __always_inline struct beam_past *beam_past_of(__u64 process)
 	return bpf_map_lookup_elem(&beam_pasts, &slot);
 }
 
-/* The heap-fulls before this one, which is added to them. Only one thread executes a process at a time. */
-static __noinline __u32 beam_past(__u64 process, const struct alys_beam *at, const struct beam_heap *h, __u64 size)
+/*
+ * The heap-fulls before this one, which is added to them; its size becomes what no probe has met. Only one thread executes a process at a
+ * time.
+ */
+static __noinline __u32 beam_past(__u64 process, const struct alys_beam *at, const struct beam_heap *h, __u64 *size)
 {
 	struct beam_past *p = beam_past_of(process);
 	if (!p)
@@ -163,8 +177,9 @@ static __noinline __u32 beam_past(__u64 process, const struct alys_beam *at, con
 	if (p->process != process || p->id != h->id)
 		*p = (struct beam_past){ .process = process, .id = h->id };
 	beam_collected(p, at, h);
+	*size = beam_unmet(p, h, *size);
 	__u32 past = p->sizes;
-	p->sizes = past << BEAM_PAST_BITS | (size * GOLDEN) >> (64 - BEAM_PAST_BITS);
+	p->sizes = past << BEAM_PAST_BITS | (*size * GOLDEN) >> (64 - BEAM_PAST_BITS);
 	return past << 2; /* three */
 }
 
@@ -175,9 +190,11 @@ static __noinline int beam_begin(struct call_room *room, const struct alys_objec
 	*p = no_call;
 	if (!beam_read(&room->beam, &o->beam, process) || !beam_allocated(&room->beam, &p->size))
 		return 0;
-	__u32 past = beam_past(process, &o->beam, &room->beam, p->size);
+	__u64 all = p->size;
+	__u32 past = beam_past(process, &o->beam, &room->beam, &p->size);
 	p->batch = config.interval ? past : 0;
-	if (p->size >= config.min_size) {
+	bool only_met = all && !p->size;
+	if (!only_met && p->size >= config.min_size) {
 		p->interval = config.interval ? sample_point(p->size) : 0;
 		p->sampled = p->interval || !config.interval;
 	}

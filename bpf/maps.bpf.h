@@ -18,6 +18,9 @@ __u64 interval __weak = 0;
 /* With config.windowed: no window is open, and probes of windows do nothing. Set by the loader. */
 int window_shut __weak = 0;
 
+/* How many windows have been opened. Set by the loader. */
+__u32 windows_opened __weak = 0;
+
 /* A call between its entry and its return. */
 struct pending {
 	__u64 cfa;     /* 0 = no call waits */
@@ -201,10 +204,13 @@ struct beam_heap {
  * is only less known.
  */
 struct beam_past {
-	__u64 process, id;   /* of the struct; of what lives in it now */
-	__u32 sizes;         /* of the last heap-fulls, mixed: BEAM_PAST_BITS each */
-	__u64 heap, heap_sz; /* 0 = not known */
-	__u64 named;         /* its name as it was sent, low bit set; 0 = not yet */
+	__u64 process, id; /* of the struct; of what lives in it now */
+	__u32 sizes;       /* of the last heap-fulls, mixed: BEAM_PAST_BITS each */
+	__u32 window;      /* in which it was met last, as windows_opened */
+	__u64 heap, hend;  /* what served as its heap then; 0 = not known */
+	__u64 counted;     /* bytes, of what had been allocated in it */
+	__u64 heap_sz;     /* bytes, of the last heap that no collection was put off on; 0 = not known */
+	__u64 named;       /* its name as it was sent, low bit set; 0 = not yet */
 };
 
 #define BEAM_PAST_SLOTS (1 << 14)

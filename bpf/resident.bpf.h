@@ -38,7 +38,7 @@ struct {
 /* What this processor's counters of a process held at the last change: the difference is how many pages came or left. */
 struct rss_seen {
 	struct alys_faults faults; /* first: the loader reads it */
-	__u32 opening;             /* value of rss_openings */
+	__u32 opening;             /* value of windows_opened */
 	__u64 owner;               /* mm and process; 0 = not known */
 	__s64 sum[RSS_COUNTERS];
 	__s32 own[RSS_COUNTERS];
@@ -83,20 +83,17 @@ static __noinline int rss_place(struct rss_seen *seen)
 	return 0;
 }
 
-/* Times that a window was opened: counters from before are not known any more. */
-__u32 rss_openings __weak = 0;
-
 static __always_inline bool is_shut(void)
 {
 	return config.page_windows && window_shut;
 }
 
-/* True if this is the first of this processor in a window. */
+/* True if this is the first of this processor in a window: counters from before are not known any more. */
 static __always_inline bool is_opened(struct rss_seen *seen)
 {
-	if (seen->opening == rss_openings)
+	if (seen->opening == windows_opened)
 		return false;
-	seen->opening = rss_openings;
+	seen->opening = windows_opened;
 	seen->owner = 0;
 	return true;
 }

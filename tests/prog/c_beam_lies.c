@@ -2,7 +2,7 @@
 /* flags: -rdynamic */
 /*
  * An Erlang VM with JIT by its functions, whose code tells a layout of processes; but what the processes hold contradicts itself, or is
- * endless. Prints how many of its heap-fulls can be true, and their bytes.
+ * endless. Prints how many of its heap-fulls can be true, and their bytes; and how many are met again, as where a collection is put off.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -51,11 +51,12 @@ __attribute__((noipa)) int erts_garbage_collect_nobump(const uint64_t *process)
 	return process && process != (void *)8;
 }
 
-static uint64_t heap[HEAP_WORDS];
+static uint64_t heaps[2][HEAP_WORDS];
 
-/* A process with ten words on its heap. */
-static void begin(uint64_t p[WORDS])
+/* A process with ten words on its heap, which is another one than that of the turn before. */
+static void begin(uint64_t p[WORDS], int turn)
 {
+	uint64_t *heap = heaps[turn & 1];
 	memset(p, 0, WORDS * sizeof(*p));
 	p[HEAP] = p[HIGH_WATER] = (uintptr_t)heap;
 	p[HTOP] = (uintptr_t)(heap + 10);
@@ -68,22 +69,37 @@ static void begin(uint64_t p[WORDS])
 static void lie(size_t word, uint64_t value)
 {
 	uint64_t p[WORDS];
-	begin(p);
-	p[word] = value;
-	for (int i = 0; i < TIMES; i++)
+	for (int i = 0; i < TIMES; i++) {
+		begin(p, i);
+		p[word] = value;
 		erts_garbage_collect_nobump(p);
+	}
+}
+
+/* The same words twice, and then one more. */
+static void put_off(void)
+{
+	uint64_t p[WORDS];
+	for (int i = 0; i < TIMES; i++) {
+		begin(p, i);
+		erts_garbage_collect_nobump(p);
+		erts_garbage_collect_nobump(p);
+		p[HTOP] += 8;
+		erts_garbage_collect_nobump(p);
+	}
 }
 
 /* The stack goes on for a terabyte, of which nothing is there. */
 static void endless_stack(void)
 {
 	uint64_t p[WORDS];
-	begin(p);
-	p[HEAP_SZ] = 1ull << 37;
-	p[HEND] = p[HEAP] + (1ull << 40);
-	p[STOP] = p[HEAP] + (1ull << 30);
-	for (int i = 0; i < TIMES; i++)
+	for (int i = 0; i < TIMES; i++) {
+		begin(p, i);
+		p[HEAP_SZ] = 1ull << 37;
+		p[HEND] = p[HEAP] + (1ull << 40);
+		p[STOP] = p[HEAP] + (1ull << 30);
 		erts_garbage_collect_nobump(p);
+	}
 }
 
 int main(void)
@@ -95,6 +111,7 @@ int main(void)
 		return 1;
 	lie(0, 0x1234567890abcdef);
 	endless_stack();
+	put_off();
 	lie(HTOP, 8);
 	lie(HEND, UINT64_MAX);
 	lie(HEAP_SZ, HEAP_WORDS + 1);
@@ -103,7 +120,8 @@ int main(void)
 	lie(MBUF_SZ, UINT64_MAX);
 	for (int i = 0; i < TIMES; i++)
 		erts_garbage_collect_nobump((void *)8);
-	printf("{\"true\": %d, \"false\": %d, \"bytes\": %d}\n", 2 * TIMES, 7 * TIMES, 2 * TIMES * 80);
+	printf("{\"true\": %d, \"false\": %d, \"again\": %d, \"bytes\": %d}\n", 4 * TIMES, 7 * TIMES, TIMES,
+	       TIMES * (3 * 80 + 8));
 	fflush(stdout);
 	return read(0, &c, 1) < 0;
 }

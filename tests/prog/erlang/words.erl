@@ -37,6 +37,7 @@ run(nif_new_large, N) -> nif_binaries(new, 1000, N);
 run(nif_alloc, N) -> nif_binaries(alloc, 1000, N);
 run(workers, N) -> workers(N);
 run(named, N) -> named(N);
+run(fetched, N) -> fetched(N);
 run(large, N) -> in_process(fun() -> S = length(lists:seq(1, N)), erlang:garbage_collect(), S end).
 
 in_process(Fun) ->
@@ -178,3 +179,18 @@ named(N) ->
 		{spawned, spawn_monitor(?MODULE, calls, [big, N])},
 		{'fun', spawn_monitor(fun() -> calls(big, N) end)}],
 	[receive {'DOWN', Ref, process, Pid, normal} -> {Name, pid_to_list(Pid)} end || {Name, {Pid, Ref}} <- All].
+
+%% N copies of a row, which stay until the heap has been collected on request: 7 words, a cell for the list that the row is in, and one for
+%% the list of all. What the process is called is the answer.
+fetched(N) ->
+	{Pid, Ref} = spawn_monitor(fun() ->
+		Table = ets:new(rows, [set]),
+		true = ets:insert(Table, {1, 2, 3, 4, 5, 6}),
+		Kept = fetch(Table, N),
+		erlang:garbage_collect(),
+		N = length(Kept)
+	end),
+	receive {'DOWN', Ref, process, Pid, normal} -> [{fetcher, pid_to_list(Pid)}] end.
+
+fetch(_, 0) -> [];
+fetch(Table, N) -> [ets:lookup(Table, 1) | fetch(Table, N - 1)].

@@ -106,7 +106,7 @@ void probe_window_attach(struct probe *p)
 void probe_window_open(struct probe *p, uint64_t interval)
 {
 	probe_set_interval(p, interval);
-	__atomic_add_fetch(&p->skel->bss->rss_openings, 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&p->skel->bss->windows_opened, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->skel->bss->window_shut, 0, __ATOMIC_RELEASE);
 }
 
