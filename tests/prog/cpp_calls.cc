@@ -5,7 +5,7 @@
 #include <vector>
 
 static const int ROUNDS = 300;
-static long made, grown, copied, thrown, drawn;
+static long made, grown, copied, thrown, drawn, ended;
 
 struct Shape {
 	virtual void *draw(int n) = 0;
@@ -15,6 +15,8 @@ struct Shape {
 struct Box : Shape {
 	std::vector<char> room;
 	__attribute__((noipa)) explicit Box(size_t n) : room(n) { made++; }
+	/* Two symbols: delete calls one that calls the other. */
+	__attribute__((noipa)) ~Box() override { ended++; }
 	__attribute__((noipa)) void grow(size_t by)
 	{
 		grown++;
@@ -45,6 +47,7 @@ int main()
 	for (int i = 0; i < ROUNDS; i++) {
 		Box box(100);
 		box.grow(100);
+		delete static_cast<Shape *>(new Box(10));
 		Shape *shape = &box;
 		delete[] static_cast<char *>(shape->draw(50));
 		copy(std::vector<int>(10));
@@ -54,7 +57,7 @@ int main()
 		} catch (const std::runtime_error &) {
 		}
 	}
-	printf("{\"calls\":{\"Box::Box(unsigned long)\":%ld,\"Box::grow(unsigned long)\":%ld,\"Box::draw(int)\":%ld,\"copy\":%ld,\"fail(int)\":%ld}}\n",
-	       made, grown, drawn, copied, thrown);
+	printf("{\"calls\":{\"Box::~Box()\":%ld,\"Box::Box(unsigned long)\":%ld,\"Box::grow(unsigned long)\":%ld,\"Box::draw(int)\":%ld,\"copy\":%ld,\"fail(int)\":%ld}}\n",
+	       ended, made, grown, drawn, copied, thrown);
 }
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -78,6 +78,30 @@ static void test_files(void **state)
 	patterns_free(p);
 }
 
+static void test_parts(void **state)
+{
+	static const struct {
+		const char *symbol;
+		bool part;
+	} cases[] = {
+		{ "grow.cold", true },
+		{ "grow.cold.3", true },
+		{ "grow.part.0", true },
+		{ "grow.part.0.cold", true },
+		{ "_ZThn16_N3BoxD0Ev", true },
+		{ "grow.constprop.0", false },
+		{ "grow.isra.0", false },
+		{ "app.coldStart", false },
+		{ "_ZN49_$LT$app..cold..Store$u20$as$u20$app..part..Keep$GT$4keep17h0123456789abcdefE", false },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct func fn = { .name = cases[i].symbol };
+		if (function_is_part(&fn) != cases[i].part)
+			fail_msg("%s", cases[i].symbol);
+	}
+}
+
 static void test_inlined_names(void **state)
 {
 	(void)state;
@@ -180,8 +204,9 @@ static void test_as_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),          cmocka_unit_test(test_files),         cmocka_unit_test(test_inlined_names),
-		cmocka_unit_test(test_wrong_patterns), cmocka_unit_test(test_own_functions), cmocka_unit_test(test_as_bytes),
+		cmocka_unit_test(test_names),         cmocka_unit_test(test_parts),          cmocka_unit_test(test_files),
+		cmocka_unit_test(test_inlined_names), cmocka_unit_test(test_wrong_patterns), cmocka_unit_test(test_own_functions),
+		cmocka_unit_test(test_as_bytes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

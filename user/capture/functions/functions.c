@@ -32,11 +32,38 @@ static int32_t place(const struct flow *w)
 	return plain;
 }
 
-static int choose_place(const struct funcs *funcs, const struct func *fn, struct chosen_function *out)
+/* Symbols of C++ that differ in the kind of constructor or destructor at most: _ZN3BoxD0Ev and _ZN3BoxD1Ev. */
+static bool are_kinds(const char *a, const char *b)
+{
+	size_t n = 0;
+	while (a[n] && a[n] == b[n])
+		n++;
+	return n && (a[n - 1] == 'C' || a[n - 1] == 'D') && a[n] && b[n] && !strcmp(a + n + 1, b + n + 1);
+}
+
+/*
+ * Does the function leave its work to another kind of the same constructor or destructor, which is counted, too? A deleting destructor
+ * calls the complete one. Both are one function to the program.
+ */
+static bool is_passed_on(const struct flow *w, const struct func *fn, const char *shown, struct patterns *p)
+{
+	for (size_t i = 0; i < w->nodes_cnt; i++) {
+		const char *to = w->nodes[i].to;
+		if (to && are_kinds(fn->name, to) && patterns_match(p, to) && !strcmp(shown, buf_str(&p->shown)))
+			return true;
+	}
+	return false;
+}
+
+static int choose_place(const struct funcs *funcs, const struct func *fn, struct patterns *p, struct chosen_function *out)
 {
 	struct flow w = { 0 };
 	if (flow_build(&w, funcs, fn->vaddr, fn->size))
 		return -ENOMEM;
+	if (is_passed_on(&w, fn, out->name, p)) {
+		flow_free(&w);
+		return -EALREADY;
+	}
 	int32_t at = place(&w);
 	bool found = at >= 0 && elf_offset_of(funcs->elf, w.nodes[at].in.vaddr, &out->offset);
 	out->emulated = found && w.nodes[at].in.cost == INSN_EMULATED;
@@ -44,9 +71,20 @@ static int choose_place(const struct funcs *funcs, const struct func *fn, struct
 	return found ? 0 : -ENOENT;
 }
 
+/* Has a compiler added this mark, perhaps with a number? Rust's symbols have two dots between the names of a path. */
+static bool is_marked(const char *symbol, const char *mark)
+{
+	for (const char *at = symbol; (at = strstr(at, mark)); at++) {
+		char next = at[strlen(mark)];
+		if (at > symbol && at[-1] != '.' && (!next || next == '.'))
+			return true;
+	}
+	return false;
+}
+
 bool function_is_part(const struct func *fn)
 {
-	return fn->indirect || strstr(fn->name, ".cold") || strstr(fn->name, ".part.") || !strncmp(fn->name, "_ZTh", 4) ||
+	return fn->indirect || is_marked(fn->name, ".cold") || is_marked(fn->name, ".part") || !strncmp(fn->name, "_ZTh", 4) ||
 	       !strncmp(fn->name, "_ZTv", 4) || !strncmp(fn->name, "_ZTc", 4);
 }
 
@@ -58,23 +96,19 @@ static int note_unplaced(struct function_list *l, const char *shown)
 	return l->first_unplaced ? 0 : -ENOMEM;
 }
 
-static int add(struct function_list *l, const struct funcs *funcs, const struct func *fn, const char *shown, uint32_t most)
+static int add(struct function_list *l, const struct funcs *funcs, const struct func *fn, struct patterns *p)
 {
-	struct chosen_function found = { .vaddr = fn->vaddr };
-	l->matched++;
-	if (l->at_cnt >= most)
+	struct chosen_function found = { .vaddr = fn->vaddr, .name = strdup(buf_str(&p->shown)) };
+	int rc = found.name ? choose_place(funcs, fn, p, &found) : -ENOMEM;
+	struct chosen_function *at = rc ? NULL : VEC_PUSH(l, at);
+	l->matched += rc != -EALREADY;
+	if (at) {
+		*at = found;
 		return 0;
-	int rc = choose_place(funcs, fn, &found);
-	if (rc == -ENOENT)
-		return note_unplaced(l, shown);
-	found.name = rc ? NULL : strdup(shown);
-	struct chosen_function *at = found.name ? VEC_PUSH(l, at) : NULL;
-	if (!at) {
-		free(found.name);
-		return -ENOMEM;
 	}
-	*at = found;
-	return 0;
+	rc = rc == -EALREADY ? 0 : rc == -ENOENT ? note_unplaced(l, found.name) : -ENOMEM;
+	free(found.name);
+	return rc;
 }
 
 /* Several symbols may name one address: any of them may match, and it counts once. */
@@ -89,7 +123,10 @@ static int find_in(const struct funcs *funcs, struct patterns *p, uint32_t most,
 		if (!by || fn->vaddr == last)
 			continue;
 		last = fn->vaddr;
-		rc = add(out, funcs, fn, buf_str(&p->shown), most);
+		if (out->at_cnt < most)
+			rc = add(out, funcs, fn, p);
+		else
+			out->matched++;
 	}
 	return rc;
 }
