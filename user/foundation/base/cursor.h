@@ -19,7 +19,7 @@ struct cursor {
 /* No bytes may be at NULL, to which C adds no number, not even 0. */
 static inline struct cursor cursor_over(const void *data, size_t n)
 {
-	const uint8_t *at = data ? data : (const void *)"";
+	const uint8_t *at = n ? data : (const void *)"";
 	return (struct cursor){ .at = at, .end = at + n };
 }
 
