@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "own_requests.h"
 #include "sandbox/allowed.h"
 
 #define CANNOT 255
@@ -49,7 +50,7 @@ static int refuses_both(void)
 	       : !REFUSED(open_by_handle_at, -1, 0, 0)                ? 16
 	       : !REFUSED(pidfd_getfd, -1, 0, 0)                      ? 17
 	       : !REFUSED(personality, -1)                            ? 18
-	       : !REFUSED(mknod, 0, 0, 0)                             ? 19
+	       : !REFUSED(mknodat, -1, 0, 0, 0)                       ? 19
 	       : !REFUSED(setuid, getuid())                           ? 20
 	       : !REFUSED(syslog, 10, 0, 0)                           ? 21
 	       : !REFUSED(shmget, 0, 1, 0)                            ? 22
@@ -83,9 +84,9 @@ static int broker(void)
 /* It may stop and resume a process, but not read or change it with ptrace. */
 static int stopping_broker(void)
 {
-	static const long others[] = { PTRACE_TRACEME,    PTRACE_ATTACH,    PTRACE_PEEKDATA, PTRACE_POKEDATA,
-				       PTRACE_POKEUSER,   PTRACE_SETREGS,   PTRACE_CONT,     PTRACE_SYSCALL,
-				       PTRACE_SETOPTIONS, PTRACE_SETREGSET, PTRACE_KILL };
+	static const long others[] = { PTRACE_TRACEME,   PTRACE_ATTACH, PTRACE_PEEKDATA, PTRACE_POKEDATA,
+				       PTRACE_POKEUSER,  PTRACE_CONT,   PTRACE_SYSCALL,  PTRACE_SETOPTIONS,
+				       PTRACE_SETREGSET, PTRACE_KILL,   OWN_REQUESTS };
 	static const long own[] = { PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_GETREGSET, PTRACE_GETSIGINFO, PTRACE_DETACH };
 	if (allowed_to_broker(true))
 		return CANNOT;
