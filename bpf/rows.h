@@ -63,14 +63,12 @@ struct alys_spec {
 	__u8 base_bp; /* base is fp, not sp */
 	__u8 deref;
 	__u8 bp;  /* ALYS_SPEC_BP_* */
-	__u8 far; /* the caller is on another stack: ALYS_SPEC_FAR, or an offset, see below */
+	__u8 far; /* the caller is on another stack: ALYS_SPEC_FAR, or from ALYS_SPEC_GO on, see below */
 };
 
-/*
- * Other values of far: offset from sp of the word where Go keeps the goroutine g. CFA = g->stack.hi - *(base + off) +
- * add.
- */
 #define ALYS_SPEC_FAR 1
+/* + the offset from sp of the word where Go keeps the goroutine g. CFA = g->stack.hi - *(base + off) + add. */
+#define ALYS_SPEC_GO 8
 #define ALYS_SPEC_GO_STACK_HI 8 /* the offset of stack.hi in a g */
 
 #define ALYS_SPEC_BP_SAME 0   /* not saved */

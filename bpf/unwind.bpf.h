@@ -346,7 +346,7 @@ static __always_inline int rule_spec(struct walk_slot *w, __u32 index)
 	if (spec->deref) {
 		int read = stack_word(w, cfa, &cfa);
 		if (read == RULE_OK && spec->far)
-			read = go_stack(w, spec->far, &cfa);
+			read = go_stack(w, spec->far - ALYS_SPEC_GO, &cfa);
 		if (read != RULE_OK)
 			return read;
 		cfa += (__s64)spec->add;

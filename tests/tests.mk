@@ -50,6 +50,11 @@ $(UNIT:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/unit/%.c $$(call module_obje
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(flags_$*) $(CFLAGS) $(says_machine) -Itests -Itests/unit/$(MACHINE) $(LDFLAGS) $(wraps_$*:%=-Wl,--wrap=%) -o $@ $(filter %.c %.o,$^) -lcmocka $(LDLIBS)
 
+$(BUILD)/tests/prog/go_calls: tests/prog/go/calls.go
+	$(call say,PROG,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)CGO_ENABLED=1 GOARCH=$(ARCH) CC=$(CROSS)gcc GOCACHE=$(abspath $(BUILD))/gocache GO111MODULE=off go build -o $@ $<
+
 # `make check` replays the corpus, one input per run. `make fuzz-NAME` runs libFuzzer, on what clang builds in a folder of its own.
 FUZZER := $(findstring fuzzer,$(SAN))
 $(FUZZ:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/fuzz/%.c $(if $(FUZZER),,tests/fuzz/replay.c) $$(call fuzz_objects,$$*)

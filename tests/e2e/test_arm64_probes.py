@@ -14,6 +14,7 @@ import emulated
 from collected import check_causes, compare, in_use, liveness_of
 from conftest import ROOT, alys, assert_law, assert_same, events_of, parse_ledger, tally
 from erlang import WORD, WORDS, by_process, table
+from golang import assert_go_stacks
 
 # Programs whose every call must be found, site by site; and how many of their processes say what they did.
 EXACT = {"c_libc": 1, "c_threads": 1, "c_static": 1, "c_leaves": 1, "c_seccomp": 1, "cpp_new": 1, "cpp_exceptions": 1, "c_fork": 3,
@@ -21,7 +22,9 @@ EXACT = {"c_libc": 1, "c_threads": 1, "c_static": 1, "c_leaves": 1, "c_seccomp":
 OPTIONS = {"c_fork": "--follow", "c_usdt": "-a usdt", "c_sdt": "-a usdt"}
 LEFT = {"c_longjmp": 1, "c_siglongjmp": 1}
 NOTED = {"c_usdt": 1, "c_sdt": 1}
-RUN = {"6.1": {"c_libc": 1, "cpp_exceptions": 1, "c_usdt": 1}, "6.12": {**EXACT, **LEFT, **NOTED}}
+# Whose stacks are looked at.
+WALKED = {"go_calls": 1}
+RUN = {"6.1": {"c_libc": 1, "cpp_exceptions": 1, "c_usdt": 1}, "6.12": {**EXACT, **LEFT, **NOTED, **WALKED}}
 KILLED = "c_grow"
 VERBS = {"6.1": [], "6.12": ["c_malloc", "c_gclive", "c_mappings", "c_resident"]}
 # With a collector (tests/machine-collected).
@@ -38,6 +41,7 @@ NEWER = pytest.mark.parametrize("machine", ["6.12"], indirect=True)
 
 def boot(kernel, out):
     """Runs the programs for this kernel on an emulated machine, which leaves its files in `out`."""
+    emulated.prepare("go")
     files = [emulated.ARM64 / "tests" / "prog" / name
              for name in {*RUN[kernel], *VERBS[kernel], *COLLECTED[kernel], *LIVE[kernel], KILLED}]
     words = "\n".join(f"{name} {processes} {OPTIONS.get(name, '')}" for name, processes in RUN[kernel].items())
@@ -105,6 +109,15 @@ def test_calls_that_a_signal_left(machine, tmp_path):
     made = sites["site_after_jump"]["allocs"]
     assert made == 5000 and made - 300 < seen[pid]["site_after_jump"]["allocs"] <= made
     assert_law(machine / "c_siglongjmp.alys", lost=None)
+
+
+@NEWER
+def test_stacks_through_go(machine, tmp_path):
+    """Goroutines call C on the thread's stack; C calls Go back on the goroutine's."""
+    assert (machine / "go_calls.status").read_text() == "tracer 0\ntarget 0\n", (machine / "go_calls.err").read_text()
+    truth, = [json.loads(line) for line in (machine / "go_calls.own").read_text().splitlines() if line.startswith("{")]
+    assert_go_stacks(machine / "go_calls.alys", truth, tmp_path)
+    assert_law(machine / "go_calls.alys")
 
 
 @pytest.mark.parametrize("machine", emulated.KERNELS, indirect=True)

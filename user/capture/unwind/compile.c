@@ -88,6 +88,15 @@ static void gather_plt(struct fde_ctx *x, const struct bottom_plt *p)
 		x->known[x->known_cnt++] = (struct known){ p->stubs, p->hi, ROW_LEAF };
 }
 
+static uint32_t row_of_switch(struct row_writer *w, const struct go_switch *s)
+{
+	switch (s->caller) {
+	case GO_BOTTOM: return end;
+	case GO_LOST: return ALYS_ROW_SPECIAL_OF(ALYS_ROW_UNSUPPORTED, ALYS_ROW_WHY_CFA);
+	default: return row_of_spec(w, &s->spec);
+	}
+}
+
 /* The entry point of the program has no caller. Return addresses are looked up one byte before, in the call. */
 static void gather_known(struct fde_ctx *x)
 {
@@ -99,8 +108,7 @@ static void gather_known(struct fde_ctx *x)
 		x->known[x->known_cnt++] =
 			(struct known){ from_signal - SIGNAL_RETURN_AHEAD, from_signal + SIGNAL_RETURN_SZ, signal_frame };
 	for (size_t i = 0; i < n; i++) {
-		uint32_t row = go[i].bottom ? end : row_of_spec(&x->w, &go[i].spec);
-		x->known[x->known_cnt++] = (struct known){ go[i].ret - 1, go[i].ret, row };
+		x->known[x->known_cnt++] = (struct known){ go[i].ret - 1, go[i].ret, row_of_switch(&x->w, &go[i]) };
 	}
 	gather_plt(x, &x->bottom->plt);
 	qsort(x->known, x->known_cnt, sizeof(*x->known), by_address);

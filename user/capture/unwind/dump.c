@@ -10,7 +10,7 @@ static void print_cfa(FILE *out, const struct cfi_machine *m, const struct alys_
 	const char *base = r->base_bp ? m->bp_name : m->sp_name;
 	char text[64];
 	if (r->deref && r->far)
-		snprintf(text, sizeof(text), "g(%s%+d)-*(%s%+d)%+d", m->sp_name, r->far, base, r->off, r->add);
+		snprintf(text, sizeof(text), "g(%s%+d)-*(%s%+d)%+d", m->sp_name, r->far - ALYS_SPEC_GO, base, r->off, r->add);
 	else if (!r->deref)
 		snprintf(text, sizeof(text), "%s%+d", base, r->off);
 	else if (r->add)

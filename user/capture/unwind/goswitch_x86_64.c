@@ -5,40 +5,29 @@
  */
 #include "unwind/goswitch.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#define NEAR (32u << 10) /* all of them are in one assembler file, asm_amd64.s */
-#define SCAN_STEP (64u << 10)
-#define SCAN_MAX (16u << 20) /* the runtime is linked first */
-#define CODE_MAX 64          /* bytes after a call until the old stack is restored */
+#define CODE_MAX 64 /* bytes after a call until the old stack is restored */
 
-/* A piece of the file. */
-struct code {
-	const uint8_t *bytes;
-	uint64_t vaddr;
-	size_t size;
-};
-
-static const uint8_t *find(const struct code *c, size_t from, const void *what, size_t n)
+static const uint8_t *find(const struct go_code *c, size_t from, const void *what, size_t n)
 {
 	return from < c->size ? memmem(c->bytes + from, c->size - from, what, n) : NULL;
 }
 
-static bool has(const struct code *c, size_t at, const void *what, size_t n)
+static bool has(const struct go_code *c, size_t at, const void *what, size_t n)
 {
 	return at <= c->size && n <= c->size - at && !memcmp(c->bytes + at, what, n);
 }
 
 /* Position-independent code first loads g's TLS offset: mov $off,%rcx or mov slot(%rip),%rcx. */
-static size_t before_tls(const struct code *c, size_t at)
+static size_t before_tls(const struct go_code *c, size_t at)
 {
 	bool fetched = at >= 7 && (has(c, at - 7, "\x48\xc7\xc1", 3) || has(c, at - 7, "\x48\x8b\x0d", 3));
 	return fetched ? at - 7 : at;
 }
 
 /* Is what follows an opcode off(%rsp), with the register of modrm? */
-static bool stack_operand(const struct code *c, size_t at, uint8_t modrm, int32_t *off, size_t *end)
+static bool stack_operand(const struct go_code *c, size_t at, uint8_t modrm, int32_t *off, size_t *end)
 {
 	uint8_t long_form[] = { modrm | 0x40, 0x24 }, short_form[] = { modrm, 0x24 };
 	bool disp = has(c, at, long_form, 2) && at + 2 < c->size;
@@ -50,7 +39,7 @@ static bool stack_operand(const struct code *c, size_t at, uint8_t modrm, int32_
 }
 
 /* mov %rsi,%rsp; mov %eax,result(%rsp); from 1.21 on pop %rbp; ret: what lies below the return address? */
-static bool read_return(const struct code *c, size_t from, struct alys_spec *spec)
+static bool read_return(const struct go_code *c, size_t from, struct alys_spec *spec)
 {
 	const uint8_t *p = find(c, from, "\x48\x89\xf4\x89\x44\x24", 6);
 	size_t at = p ? (size_t)(p - c->bytes) + 7 : c->size;
@@ -68,20 +57,20 @@ static bool read_return(const struct code *c, size_t from, struct alys_spec *spe
  * asmcgocall, from a goroutine: mov g(%rsp),%rdi; mov 8(%rdi),%rsi; sub depth(%rsp),%rsi. Its stack may have been moved
  * meanwhile, by a callback, so the depth below its upper end is what was saved.
  */
-static bool read_cgo(const struct code *c, size_t at, struct go_switch *s)
+static bool read_cgo(const struct go_code *c, size_t at, struct go_switch *s)
 {
 	size_t behind;
 	int32_t g;
 	*s = (struct go_switch){ .ret = c->vaddr + before_tls(c, at), .spec.deref = 1 };
-	if (!has(c, at, "\x48\x8b", 2) || !stack_operand(c, at + 2, 0x3c, &g, &behind) || g < 8 ||
+	if (!has(c, at, "\x48\x8b", 2) || !stack_operand(c, at + 2, 0x3c, &g, &behind) || g < 0 ||
 	    !has(c, behind, "\x48\x8b\x77\x08\x48\x2b", 6) || !stack_operand(c, behind + 6, 0x34, &s->spec.off, &behind))
 		return false;
-	s->spec.far = (uint8_t)g;
+	s->spec.far = (uint8_t)(ALYS_SPEC_GO + g);
 	return read_return(c, behind, &s->spec);
 }
 
 /* The same, on the thread's stack already: mov depth(%rsp),%rsi is where the stack was. */
-static bool read_cgo_plain(const struct code *c, size_t from, struct go_switch *s)
+static bool read_cgo_plain(const struct go_code *c, size_t from, struct go_switch *s)
 {
 	for (size_t at = from; at < c->size && at - from < 2 * CODE_MAX; at++) {
 		size_t behind;
@@ -103,7 +92,7 @@ static const struct alys_spec by_bp = {
 	.far = ALYS_SPEC_FAR,
 };
 
-static size_t call_of_systemstack(const struct code *c, size_t at)
+static size_t call_of_systemstack(const struct go_code *c, size_t at)
 {
 	if (at >= 9 && has(c, at - 9, "\x64\x48\x8b\x04\x25", 5))
 		at -= 9;
@@ -112,12 +101,12 @@ static size_t call_of_systemstack(const struct code *c, size_t at)
 	return at >= 2 && has(c, at - 2, "\xff\xd7", 2) ? at : 0;
 }
 
-static size_t call_of_callback(const struct code *c, size_t at)
+static size_t call_of_callback(const struct go_code *c, size_t at)
 {
 	return at >= 2 && has(c, at - 2, "\xff\xd0", 2) && has(c, at + 5, "\x48\x29\xe0", 3) ? at : 0;
 }
 
-static bool read_by_bp(const struct code *c, const void *what, size_t n, size_t (*call)(const struct code *, size_t),
+static bool read_by_bp(const struct go_code *c, const void *what, size_t n, size_t (*call)(const struct go_code *, size_t),
 		       struct go_switch *s)
 {
 	size_t ret = 0;
@@ -131,84 +120,37 @@ static bool read_by_bp(const struct code *c, const void *what, size_t n, size_t 
 }
 
 /* call *%rdi, then g, mov 0x30(%rax),%rbx and mov curg(%rbx),%rax. */
-static bool read_systemstack(const struct code *c, struct go_switch *s)
+static bool read_systemstack(const struct go_code *c, struct go_switch *s)
 {
 	return read_by_bp(c, "\x48\x8b\x58\x30\x48\x8b\x83", 7, call_of_systemstack, s);
 }
 
 /* call *%rax, then lea frame(%rsp),%rax and sub %rsp,%rax. */
-static bool read_callback(const struct code *c, struct go_switch *s)
+static bool read_callback(const struct go_code *c, struct go_switch *s)
 {
 	return read_by_bp(c, "\x48\x8d\x44\x24", 4, call_of_callback, s);
 }
 
 /* mcall, where the scheduler begins and no goroutine runs: call *%r12; later a nop; pop %rax; jmp badmcall2. */
-static bool read_mcall(const struct code *c, struct go_switch *s)
+static bool read_mcall(const struct go_code *c, struct go_switch *s)
 {
 	const uint8_t *p = find(c, 0, "\x41\xff\xd4\x58\xe9", 5) ?: find(c, 0, "\x41\xff\xd4\x90\x58\xe9", 6);
-	*s = (struct go_switch){ .ret = c->vaddr + (p ? (size_t)(p - c->bytes) + 3 : 0), .bottom = true };
+	*s = (struct go_switch){ .ret = c->vaddr + (p ? (size_t)(p - c->bytes) + 3 : 0), .caller = GO_BOTTOM };
 	return p;
 }
 
-static bool code_at(const struct elf *e, uint64_t lo, uint64_t hi, struct code *out)
-{
-	*out = (struct code){ .bytes = elf_bytes(e, lo, hi - lo), .vaddr = lo, .size = hi - lo };
-	return out->bytes != NULL;
-}
+/* The end of the goroutine's stack, which is fetched behind the goroutine. */
+const struct go_mark go_mark = { "\x48\x8b\x77\x08\x48\x2b", 6, 5 };
 
-/* Sets *out to the code around v if asmcgocall is there. */
-static bool is_cgo(const struct elf *e, const struct elf_segment *seg, uint64_t v, struct code *out, size_t *at)
+size_t go_read(const struct elf *e, const struct go_code *c, size_t at, struct go_switch out[GO_SWITCHES])
 {
-	uint64_t lo = v - seg->vaddr > NEAR ? v - NEAR : seg->vaddr, end = seg->vaddr + seg->filesz;
-	struct go_switch s;
-	*at = v - lo;
-	return code_at(e, lo, end - v > NEAR ? v + NEAR : end, out) && read_cgo(out, *at, &s);
-}
-
-/* The code around asmcgocall, and where in it the goroutine is fetched: 5 bytes before its stack's end. */
-static bool find_cgo(const struct elf *e, const struct elf_segment *seg, struct code *out, size_t *at)
-{
-	static const char end_of_stack[] = "\x48\x8b\x77\x08\x48\x2b";
-	const size_t n = sizeof(end_of_stack) - 1;
-	uint64_t size = seg->filesz < SCAN_MAX ? seg->filesz : SCAN_MAX;
-	for (uint64_t in = 0; in < size; in += SCAN_STEP) {
-		struct code c;
-		uint64_t left = size - in, lo = seg->vaddr + in;
-		if (!code_at(e, lo, lo + (left < SCAN_STEP + n ? left : SCAN_STEP + n), &c))
-			return false;
-		for (const uint8_t *p = find(&c, 0, end_of_stack, n); p;) {
-			size_t found = (size_t)(p - c.bytes);
-			if (in + found >= 5 && is_cgo(e, seg, lo + found - 5, out, at))
-				return true;
-			p = find(&c, found + 1, end_of_stack, n);
-		}
-	}
-	return false;
-}
-
-static int by_address(const void *a, const void *b)
-{
-	const struct go_switch *x = a, *y = b;
-	return x->ret < y->ret ? -1 : x->ret > y->ret;
-}
-
-size_t go_switches(const struct elf *e, struct go_switch out[GO_SWITCHES])
-{
-	const struct elf_segment *seg;
-	size_t segs = elf_segments(e, &seg), n = 0, at = 0;
-	struct code c;
-	bool found = false;
-	if (!elf_section(e, ".go.buildinfo", NULL, NULL))
+	size_t n = read_cgo(c, at, &out[0]);
+	(void)e;
+	if (!n)
 		return 0;
-	for (size_t i = 0; i < segs && !found; i++)
-		found = seg[i].exec && find_cgo(e, &seg[i], &c, &at);
-	if (!found)
-		return 0;
-	n += read_cgo(&c, at, &out[n]);
-	n += read_cgo_plain(&c, at + CODE_MAX / 4, &out[n]);
-	n += read_systemstack(&c, &out[n]);
-	n += read_callback(&c, &out[n]);
-	n += read_mcall(&c, &out[n]);
-	qsort(out, n, sizeof(*out), by_address);
+	n += read_cgo_plain(c, at + CODE_MAX / 4, &out[n]);
+	n += read_systemstack(c, &out[n]);
+	n += read_callback(c, &out[n]);
+	n += read_mcall(c, &out[n]);
 	return n;
 }
