@@ -111,20 +111,32 @@ static int search(struct memory *m, const struct words *w, struct scan_hit *out)
 	return -ENOENT;
 }
 
-/* Pages that are unreadable or not writable are returned as zeros. */
+static bool is_wanted(const struct space *s, uint64_t at)
+{
+	const struct space_region *r = space_find(s, at);
+	return r && r->readable && r->writable;
+}
+
+static uint64_t page_end(uint64_t at, uint64_t end)
+{
+	uint64_t next = (at / PAGE + 1) * PAGE;
+	return next < end ? next : end;
+}
+
+/* Pages that are unreadable or not writable are returned as zeros. They are not asked for: each refusal would cost a call. */
 static int read_words(struct memory *m, const struct space *s, uint64_t start, uint64_t end, uint64_t *out)
 {
 	struct rights_range pages[CHUNK / PAGE + 1];
-	size_t cnt = 0;
-	for (uint64_t at = start; at < end;) {
-		uint64_t next = (at / PAGE + 1) * PAGE;
-		next = next < end ? next : end;
-		const struct space_region *r = space_find(s, at);
-		bool wanted = r && r->readable && r->writable;
-		pages[cnt++] = (struct rights_range){ wanted ? at : 0, next - at };
-		at = next;
+	int rc = 0;
+	memset(out, 0, end - start);
+	for (uint64_t at = start, next; at < end && !rc; at = next) {
+		size_t cnt = 0;
+		for (next = at; next < end && is_wanted(s, next); next = page_end(next, end))
+			pages[cnt++] = (struct rights_range){ next, page_end(next, end) - next };
+		rc = cnt ? memory_read_ranges(m, pages, cnt, (uint8_t *)out + (at - start), NULL) : 0;
+		next = cnt ? next : page_end(at, end);
 	}
-	return memory_read_ranges(m, pages, cnt, out, NULL);
+	return rc;
 }
 
 /* Base, limit and top of the mark stack, three adjacent variables; when idle, top is one entry below base. */
