@@ -120,13 +120,26 @@ static void test_base64(void **state)
 	}
 }
 
+static void test_percentages(void **state)
+{
+	static const struct {
+		double share;
+		const char *text;
+	} cases[] = { { 0, "0 %" },        { 1e-9, "0 %" },        { 0.000012, "0.0012 %" },
+		      { 0.0123, "1.2 %" }, { 0.0996, "10 %" },     { 0.123, "12 %" },
+		      { 1.234, "123 %" },  { 26000, "2600000 %" }, { 1e300, "100000000000000000000 %" } };
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[TEXT_PERCENT];
+		assert_string_equal(text_percent(text, cases[i].share), cases[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_character),
-		cmocka_unit_test(test_any_bytes),
-		cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_base64),
+		cmocka_unit_test(test_every_character), cmocka_unit_test(test_any_bytes),   cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_base64),          cmocka_unit_test(test_percentages),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

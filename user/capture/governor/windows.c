@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/signals.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "model/model.h"
 #include "probe/window.h"
@@ -651,11 +652,12 @@ void windows_end(struct windows *w)
 	finish_turn(w);
 	w->ended = true;
 	double spent = budget_spent(&w->budget), kept = budget_kept(&w->budget);
+	char all[TEXT_PERCENT], stay[TEXT_PERCENT];
 	if (kept > w->budget.max)
-		log_warn("probes took %.2g %% of the CPU time, not %g %%: those that see frees or a collector without counter "
-			 "stay "
-			 "in, and took %.2g %%; --profile allocations leaves frees out",
-			 100 * spent, 100 * w->budget.max, 100 * kept);
+		log_warn("probes took %s of the CPU time, not %g %%: those that see frees or a collector without counter stay "
+			 "in, and "
+			 "took %s; --profile allocations leaves frees out",
+			 text_percent(all, spent), 100 * w->budget.max, text_percent(stay, kept));
 }
 
 void windows_free(struct windows *w)
@@ -725,16 +727,17 @@ bool windows_facts(const struct windows *w, struct windows_facts *out)
 
 void windows_describe(const struct windows *w, struct buf *out)
 {
+	char spent[TEXT_PERCENT];
 	struct windows_facts f;
 	if (!windows_facts(w, &f))
 		return;
 	buf_addf(out, "%.3g %% of the time covered", 100 * f.covered);
 	if (f.windows)
 		buf_addf(out, ", in %" PRIu32 " window%s", f.windows, f.windows > 1 ? "s" : "");
-	buf_addf(out, "; probes took %.2g %% of the programs' CPU time (%.3g s without them), at %.0f ns a stop", 100 * f.spent,
-		 w->budget.cpu_s, 1e9 * f.trap_s);
+	buf_addf(out, "; probes took %s of the programs' CPU time (%.3g s without them), at %.0f ns a stop",
+		 text_percent(spent, f.spent), w->budget.cpu_s, 1e9 * f.trap_s);
 	if (f.kept >= 0.0001)
-		buf_addf(out, "; %.2g %% at probes that stay in", 100 * f.kept);
+		buf_addf(out, "; %s at probes that stay in", text_percent(spent, f.kept));
 }
 
 int windows_wait_ms(const struct windows *w)

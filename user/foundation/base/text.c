@@ -83,6 +83,13 @@ void text_bytes(struct buf *out, double bytes)
 	buf_addf(out, u ? "%.1f %s" : "%.0f %s", bytes, units[u]);
 }
 
+const char *text_percent(char out[TEXT_PERCENT], double share)
+{
+	double percent = share < 1e18 ? 100 * share : 1e20;
+	snprintf(out, TEXT_PERCENT, percent < 9.95 && percent >= 1e-4 ? "%.2g %%" : "%.0f %%", percent);
+	return out;
+}
+
 void text_count(struct buf *out, uint64_t n)
 {
 	char digits[32];

@@ -23,6 +23,9 @@ void text_json(struct buf *out, const char *s);
 void text_base64(struct buf *out, const void *bytes, size_t n);
 /* "1.5 MiB", "17 B". */
 void text_bytes(struct buf *out, double bytes);
+/* Two digits of a share of 1, without an exponent: "0.012 %", "9.3 %", "26000 %". Returns out. */
+#define TEXT_PERCENT 32
+const char *text_percent(char out[TEXT_PERCENT], double share);
 /* "12,345,678" */
 void text_count(struct buf *out, uint64_t n);
 /* "2026-01-31T23:59:59Z" for a CLOCK_MONOTONIC time. */

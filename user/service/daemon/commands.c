@@ -160,6 +160,7 @@ static void add_liveness(const struct commands *c, struct buf *out)
 
 static void add_use(const struct continuous_status *s, struct buf *out)
 {
+	char spent[TEXT_PERCENT];
 	buf_adds(out, "memory     ");
 	text_bytes(out, (double)s->memory);
 	buf_adds(out, " of ");
@@ -173,8 +174,9 @@ static void add_use(const struct continuous_status *s, struct buf *out)
 	if (s->windowed)
 		buf_addf(out,
 			 "windows    %.3g %% of the time covered, in %" PRIu32
-			 " windows; probes took %.2g %% of the programs' CPU time, of %.3g %% allowed\n",
-			 100 * s->windows.covered, s->windows.windows, 100 * s->windows.spent, 100 * s->windows.max);
+			 " windows; probes took %s of the programs' CPU time, of %.3g %% allowed\n",
+			 100 * s->windows.covered, s->windows.windows, text_percent(spent, s->windows.spent),
+			 100 * s->windows.max);
 	buf_addf(out, "bounds     stacks refused %llu, processes refused %llu, live blocks thinned %llu times%s%s\n",
 		 (unsigned long long)s->refused_stacks, (unsigned long long)s->refused_processes, (unsigned long long)s->thinned,
 		 s->cause ? "; " : "", limits_cause_text(s->cause) ?: "");
