@@ -116,7 +116,7 @@ def test_parca_that_is_away_refuses_and_comes_back(pushing):
         one.how = lambda: ("INVALID_ARGUMENT", "location id is \x07not sequential")
         wait_for(lambda: dropped(server, "refused") >= 2)
         said = server.stop()[1]
-        assert said.count("--push") == 3 and "gRPC 3 location id is %07not sequential" in said, said
+        assert said.count("--push") == 3 and "gRPC 3 location id is \\x07not sequential" in said, said
     finally:
         one.close()
 
