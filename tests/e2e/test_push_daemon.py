@@ -71,3 +71,30 @@ def test_a_secret_is_read_again_at_a_reload(daemon, growing, collector, tmp_path
     d.until(lambda: len(collector.taken) >= taken + 2)
     assert "options unchanged: --push-header-file: " in d.log() and sent()[-1] == ("second", "till")
     d.end()
+
+
+def allocated(data):
+    """In bytes, by a pushed profile."""
+    tree = protobuf_text.decode("otlp.proto", "otlp.ProfilesData", data)
+    (dictionary,), (resource,) = tree["dictionary"], tree["resource_profiles"]
+    names = dictionary["string_table"]
+    (profile,) = [p for p in resource["scope_profiles"][0]["profiles"] if names[p["sample_type"][0]["type_strindex"][0]] == "alloc_space"]
+    return sum(s["values"][0] for s in profile.get("samples", []))
+
+
+def test_the_last_of_a_process_is_pushed(daemon, growing, collector, tmp_path):
+    """What came between the last round and its end. All pushes together are what the last profile on disk has."""
+    kept, program = tmp_path / "kept", growing()
+    d = daemon("-p", program.pid, "--sample", "bytes:1", "--max-overhead", "0", "--push", f"otlp+https://127.0.0.1:{collector.port}",
+               "--push-every", 3, "--push-ca", collector.authority.certificate, "--profile-dir", kept)
+    d.until(lambda: len(collector.taken) >= 2)
+    assert program.finish() == 0
+    d.until(lambda: list(kept.glob("*-exit.pb.gz")))
+    (last,) = kept.glob("*-exit.pb.gz")
+    truth = sum(s["value"][1] for s in protobuf_text.decode("pprof.proto", "perftools.profiles.Profile",
+                                                            gzip.decompress(last.read_bytes()))["sample"])
+    d.until(lambda: sum(allocated(data) for _, _, data in list(collector.taken)) >= 0.999 * truth)
+    sent = len(collector.taken)
+    d.end()
+    assert len(collector.taken) == sent
+    assert sum(allocated(data) for _, _, data in collector.taken) == pytest.approx(truth, rel=0.001) and truth > 0

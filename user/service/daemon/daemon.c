@@ -83,6 +83,8 @@ static void on_ending(void *ctx, const struct continuous_process *p, enum ending
 		profile_store_on_ending(d->store, d->recording, p, why);
 	if (d->http && !p->subject)
 		http_process_ends(d->http, p->tgid, ending_name(why));
+	if (d->push && !p->subject)
+		push_process_ends(d->push, p->tgid);
 }
 
 /* The daemon needs little CPU time, but ring buffers overflow if it has to wait on a busy machine. Failing is harmless. */

@@ -28,9 +28,9 @@ struct order {
 };
 
 struct followed {
-	uint32_t pid;
-	struct http_mark *mark;
-	uint64_t round; /* last one in which the process existed */
+	uint32_t pid;           /* 0: the place is free */
+	struct http_mark *mark; /* what was sent; NULL: all of it, each time */
+	uint64_t round;         /* last one in which the process existed */
 };
 
 struct push {
@@ -128,9 +128,9 @@ static struct followed *place_of(struct push *p, uint32_t pid)
 	struct followed *free_one = NULL;
 	for (size_t i = 0; i < HTTP_MARKS; i++) {
 		struct followed *f = &p->followed[i];
-		if (f->mark && f->pid == pid)
+		if (f->pid == pid)
 			return f;
-		if (!f->mark)
+		if (!f->pid)
 			free_one = f;
 	}
 	return free_one;
@@ -147,6 +147,8 @@ static void follow(struct push *p, const struct process_list_entry *e)
 	if (e->attributes)
 		snprintf(who.attributes, sizeof(who.attributes), "%s", e->attributes);
 	if (p->backend->whole) {
+		if (f)
+			*f = (struct followed){ .pid = e->pid, .round = p->round };
 		ask(p, &who, NULL);
 		return;
 	}
@@ -157,13 +159,17 @@ static void follow(struct push *p, const struct process_list_entry *e)
 	ask(p, &who, since);
 }
 
+static void forget(struct push *p, struct followed *f)
+{
+	unmark(p, f->mark);
+	*f = (struct followed){ 0 };
+}
+
 static void forget_gone(struct push *p)
 {
 	for (size_t i = 0; i < HTTP_MARKS; i++) {
-		if (!p->followed[i].mark || p->followed[i].round == p->round)
-			continue;
-		unmark(p, p->followed[i].mark);
-		p->followed[i] = (struct followed){ 0 };
+		if (p->followed[i].pid && p->followed[i].round != p->round)
+			forget(p, &p->followed[i]);
 	}
 }
 
@@ -178,7 +184,7 @@ static void next_round(struct push *p)
 		 */
 		for (size_t i = 0; i < r.at_cnt; i++) {
 			struct followed *f = place_of(p, r.at[i].pid);
-			if (f && f->mark)
+			if (f && f->pid)
 				f->round = p->round;
 		}
 		forget_gone(p);
@@ -186,6 +192,18 @@ static void next_round(struct push *p)
 			follow(p, &r.at[i]);
 	}
 	process_list_free(&r);
+}
+
+void push_process_ends(struct push *p, uint32_t pid)
+{
+	struct process_list r = { .pid = pid };
+	struct followed *f = place_of(p, pid);
+	if (!f || !f->pid)
+		return;
+	if (!process_list_read(&r, p->source) && r.at_cnt)
+		follow(p, &r.at[0]);
+	process_list_free(&r);
+	forget(p, f);
 }
 
 void push_serve_pending(struct push *p)

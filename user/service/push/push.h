@@ -23,6 +23,11 @@ struct push *push_open(const struct push_options *o, const struct http_source *s
 /* Readable when push_serve_pending must be called. Poll it, do not read it. */
 int push_fd(const struct push *p);
 void push_serve_pending(struct push *p);
+/*
+ * A process ends, and the source can provide its profile for the last time: what came since the last time is sent now.
+ * Nothing is sent of one that was not yet sent anything of. On the thread that owns the source.
+ */
+void push_process_ends(struct push *p, uint32_t pid);
 /* Prometheus lines about what was sent, dropped and refused. Usable as `metrics` of struct http_options. */
 void push_metrics(void *push, struct buf *out);
 /* The same in one line for people, with the last failure. */
