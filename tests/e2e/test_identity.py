@@ -145,6 +145,9 @@ def test_labels_of_a_conversion(tmp_path):
     (("--label", "k="), "--label wants KEY=VALUE"),
     (("--label", "k=" + 300 * "x"), "--label wants KEY=VALUE"),
     (("--label", "k=1", "--label", "k=2"), "--label k is given twice"),
+    (("--label", "service_name=till"), "--label service_name: service_name is a label of alys-bpf or of the server itself"),
+    (("--label", "build.id=1"), "--label build.id: build_id is a label of alys-bpf"),
+    (("--label", "__delta__=1"), "(service.name=NAME names the service)"),
     ([w for i in range(20) for w in ("--label", f"k{i}=" + 250 * "x")], "all labels may take 2047 bytes together"),
 ])
 def test_unusable_labels(words, said):

@@ -2,6 +2,7 @@
 /* catalog/attributes: see attributes.h. */
 #include "catalog/attributes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static int digit_of(char c)
@@ -82,6 +83,13 @@ static void make_label(char name[ATTRIBUTE_NAME_MAX])
 		if (!letter && !(digit && c > name))
 			*c = '_';
 	}
+}
+
+bool attributes_is_reserved(const char *name, char label[ATTRIBUTE_NAME_MAX])
+{
+	snprintf(label, ATTRIBUTE_NAME_MAX, "%s", name);
+	make_label(label);
+	return is_reserved(label) && strcmp(name, "service.name") != 0;
 }
 
 static bool is_label_before(const char *text, size_t end, const char *label)

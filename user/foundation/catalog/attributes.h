@@ -30,6 +30,8 @@ bool attributes_get(const char *text, const char *name, struct attribute *out);
  * service.name, which every label set begins with, the names of labels that we write ourselves, and a name that occurs again.
  */
 bool attributes_next_label(const char *text, size_t *at, struct attribute *out);
+/* Is it passed over for its name? Not service.name. `label` is the name as a label. */
+bool attributes_is_reserved(const char *name, char label[ATTRIBUTE_NAME_MAX]);
 /* Appends those of another text, as attributes_add does. */
 void attributes_add_all(struct buf *text, const char *more);
 /* Appends an attribute, unless its name is there, its value is empty, or the text would be too long. */

@@ -76,7 +76,7 @@ int opt_shown(const struct opt *o, const char *text, void *dest, struct err *err
 int opt_label(const struct opt *o, const char *text, void *dest, struct err *err)
 {
 	const char *equals = strchr(text, '=');
-	char key[ATTRIBUTE_NAME_MAX] = "";
+	char key[ATTRIBUTE_NAME_MAX] = "", label[ATTRIBUTE_NAME_MAX];
 	char *labels = dest;
 	struct attribute known;
 	struct buf all = { 0 };
@@ -87,6 +87,11 @@ int opt_label(const struct opt *o, const char *text, void *dest, struct err *err
 			       "--label wants KEY=VALUE of at most %d and %d bytes, such as team=pay, got \"%.300s\"",
 			       ATTRIBUTE_NAME_MAX - 1, ATTRIBUTE_VALUE_MAX - 1, text);
 	memcpy(key, text, (size_t)(equals - text));
+	if (attributes_is_reserved(key, label))
+		return err_set(err, EINVAL,
+			       "--label %s: %s is a label of alys-bpf or of the server itself: choose another name "
+			       "(service.name=NAME names the service)",
+			       key, label);
 	if (attributes_get(labels, key, &known))
 		return err_set(err, EINVAL, "--label %s is given twice", key);
 	buf_adds(&all, labels);
