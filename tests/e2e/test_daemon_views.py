@@ -336,7 +336,7 @@ def test_what_is_lost_explains_itself(started, served):
 
 
 def test_metrics_of_profiles_and_of_time(started, served, tmp_path):
-    """Profiles written, failed and present, and the share of time that was covered."""
+    """Profiles written, failed and present, and the share of time in which it was on."""
     target = started.program("c_grow").wait_ready().go()
     folder = tmp_path / "profiles"
     server = served("-p", target.pid, "--profile-dir", folder, "--every", "1h")
@@ -347,13 +347,13 @@ def test_metrics_of_profiles_and_of_time(started, served, tmp_path):
     found = metrics(server)
     assert found["alys_profile_files"] == 1 and found['alys_profiles_total{result="failed"}'] == 0
     assert found["alys_profile_files_bytes"] == sum(path.stat().st_size for path in folder.iterdir())
-    assert 0 < found["alys_covered_ratio"] <= 1 and found["alys_recording_seconds_total"] > 0
+    assert 0 < found["alys_recording_ratio"] <= 1 and found["alys_recording_seconds_total"] > 0
     server.ctl("off")
     off = metrics(server)
     time.sleep(0.2)
     later = metrics(server)
     assert later["alys_recording_seconds_total"] == off["alys_recording_seconds_total"]
-    assert later["alys_covered_ratio"] < off["alys_covered_ratio"]
+    assert later["alys_recording_ratio"] < off["alys_recording_ratio"]
     # The directory goes away under it.
     server.ctl("on")
     wait_for(lambda: metrics(server, f"?pid={target.pid}").get(f'alys_target_recorded_total{{pid="{target.pid}",comm="c_grow"}}', 0))

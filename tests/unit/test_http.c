@@ -188,6 +188,8 @@ static int status(void *ctx, struct http_status *out)
 				     .refused_processes = 5,
 				     .recording_s = 30,
 				     .age_s = 40,
+				     .windowed = true,
+				     .covered = 0.5,
 				     .keeps = true,
 				     .profiles_written = 4,
 				     .profiles_failed = 1,
@@ -250,6 +252,17 @@ static void test_page(void **state)
 	buf_free(&b);
 }
 
+/* Readers of metrics refuse a second one of the same name. */
+static void check_each_name_once(const char *text)
+{
+	for (const char *at = strstr(text, "# TYPE "); at; at = strstr(at + 1, "# TYPE ")) {
+		char head[128];
+		snprintf(head, sizeof(head), "%.*s ", (int)(strlen("# TYPE ") + strcspn(at + strlen("# TYPE "), " ")), at);
+		if (times(text, head) != 1)
+			fail_msg("%sis there %zu times", head, times(text, head));
+	}
+}
+
 static void test_metrics(void **state)
 {
 	size_t crowd = 300;
@@ -265,7 +278,9 @@ static void test_metrics(void **state)
 	assert_non_null(strstr(buf_str(&all), "\nalys_target_live_error_bytes{pid=\"66\""));
 	assert_non_null(strstr(buf_str(&all), "\nalys_overhead_ratio 0.25\n"));
 	assert_non_null(strstr(buf_str(&all), "\nalys_thinned_total 2\n"));
-	assert_non_null(strstr(buf_str(&all), "\nalys_covered_ratio 0.75\n"));
+	assert_non_null(strstr(buf_str(&all), "\nalys_covered_ratio 0.5\n"));
+	assert_non_null(strstr(buf_str(&all), "\nalys_recording_ratio 0.75\n"));
+	check_each_name_once(buf_str(&all));
 	assert_non_null(strstr(buf_str(&all), "\nalys_profiles_total{result=\"written\"} 4\n"));
 	assert_non_null(strstr(buf_str(&all), "\nalys_profiles_total{result=\"failed\"} 1\n"));
 	assert_non_null(strstr(buf_str(&all), "\nalys_profile_files_bytes 12345\n"));

@@ -106,7 +106,7 @@ static void put_daemon(const struct http_status *st, struct buf *out)
 		(double)st->workers_restarted);
 	put_one(out, "alys_recording_seconds_total", "counter",
 		"Time for which it was switched on, since the options were read last.", st->recording_s);
-	put_one(out, "alys_covered_ratio", "gauge",
+	put_one(out, "alys_recording_ratio", "gauge",
 		"Share of the time since the options were read last for which it was switched on.",
 		st->age_s > 0 ? st->recording_s / st->age_s : 0);
 	put_one(out, "alys_written_bytes_total", "counter", "Bytes of profiles and traces written to disk.",
