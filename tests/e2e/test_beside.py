@@ -66,6 +66,9 @@ def test_each_has_its_own_sample_types_and_notes(started, tmp_path):
     for subject, kind in kinds.items():
         raw = gzip.decompress(convert(r.trace, "pprof", tmp_path / f"{subject}.pb.gz", "--subject", subject).read_bytes())
         assert [other for other in kinds.values() if other in raw] == [kind]
+        drawn = {"allocations": b"allocated_bytes", "rss": b"touched_bytes", "maps": b"mapped_bytes"}
+        raw = convert(r.trace, "otlp", tmp_path / f"{subject}.otlp.pb", "--subject", subject).read_bytes()
+        assert [other for other, period in drawn.items() if period in raw] == [subject]
         assert convert(r.trace, "html", tmp_path / f"{subject}.html", "--subject", subject).stat().st_size
         assert alys("diff", "--subject", subject, r.trace, r.trace).returncode == 0
     assert "became resident" not in alys("report", r.trace).stdout

@@ -266,6 +266,17 @@ static void add_before(struct otlp *o)
 	free(rows);
 }
 
+/* What a sample is drawn by. The first is that of the heap example in profiles.proto. */
+static const char *period_name(const struct catalog *c)
+{
+	static const char *const names[SUBJECT_CNT] = {
+		[SUBJECT_ALLOCATIONS] = "allocated_bytes",
+		[SUBJECT_PAGES] = "touched_bytes",
+		[SUBJECT_MAPPINGS] = "mapped_bytes",
+	};
+	return names[catalog_subject(c)];
+}
+
 static void add_profile(struct otlp *o, const struct process_samples *r, enum value v, struct buf *scope)
 {
 	Otlp__Profile m = OTLP__PROFILE__INIT;
@@ -274,7 +285,7 @@ static void add_profile(struct otlp *o, const struct process_samples *r, enum va
 	struct buf b = { 0 };
 	type.type_strindex = (int32_t)dictionary_string(&o->d, format_value_types(o->in->catalog)[v].name);
 	type.unit_strindex = (int32_t)dictionary_string(&o->d, format_value_types(o->in->catalog)[v].unit);
-	period.type_strindex = (int32_t)dictionary_string(&o->d, "allocated_bytes");
+	period.type_strindex = (int32_t)dictionary_string(&o->d, period_name(o->in->catalog));
 	period.unit_strindex = (int32_t)dictionary_string(&o->d, "bytes");
 	m.sample_type = &type;
 	m.period_type = &period;
