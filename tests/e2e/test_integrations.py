@@ -36,8 +36,13 @@ def url_pushed(options):
     return urllib.parse.urlsplit(options[options.index("--push") + 1])
 
 
-def configurations(title):
+def parts(title):
     return [yaml.safe_load(text) for text in blocks(section(PAGE, title), "yaml")]
+
+
+def configurations(title):
+    """Those that are whole: the Collector's have a service."""
+    return [found for found in parts(title) if title != "OpenTelemetry Collector" or "service" in found]
 
 
 @pytest.mark.parametrize("page,command", [
@@ -245,6 +250,14 @@ def test_scrapers_get_what_the_page_says(scraped, tmp_path):
     alloy_scrapes(address, pid)
     parca_scrapes(address, pid)
     prometheus_scrapes(address, pid, tmp_path)
+
+
+def test_the_collectors_processor_goes_by_what_is_sent():
+    """Keys by the README of processor/k8sattributesprocessor in opentelemetry-collector-contrib."""
+    (added,) = [found for found in parts("OpenTelemetry Collector") if "processors" in found]
+    check_keys(added, {"processors": {"k8sattributes": {"pod_association": [{"sources": [{"from": str, "name": str}]}]}}})
+    ((source,),) = (one["sources"] for one in added["processors"]["k8sattributes"]["pod_association"])
+    assert source["from"] == "resource_attribute" and f"`{source['name']}`" in (ROOT / "docs/exports.md").read_text()
 
 
 def test_the_collectors_configurations_are_whole():
