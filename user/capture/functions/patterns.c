@@ -74,6 +74,19 @@ static char *without_parameters(const char *shown)
 	return n ? strndup(shown + begin, n - begin) : NULL;
 }
 
+/* "grow" of "grow.constprop.0.isra.0", a copy that GCC or LLVM made. Owned by the caller; NULL: it is none. */
+static char *without_marks(const char *symbol)
+{
+	static const char *const marks[] = { ".constprop.", ".isra.", ".lto_priv.", ".llvm." };
+	size_t all = strlen(symbol), n = all;
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		const char *at = strstr(symbol, marks[i]);
+		if (at && (size_t)(at - symbol) < n)
+			n = (size_t)(at - symbol);
+	}
+	return n && n < all ? strndup(symbol, n) : NULL;
+}
+
 static bool fits_name(const struct glob *p, const char *symbol, const char *shown, const char *brief)
 {
 	return !fnmatch(p->name, symbol, 0) || !fnmatch(p->name, shown, 0) || (brief && !fnmatch(p->name, brief, 0));
@@ -85,7 +98,7 @@ uint64_t patterns_match(struct patterns *p, const char *symbol)
 	buf_reset(&p->shown);
 	demangle(&p->shown, symbol);
 	const char *shown = buf_str(&p->shown);
-	char *brief = is_mangled(symbol) ? without_parameters(shown) : NULL;
+	char *brief = is_mangled(symbol) ? without_parameters(shown) : without_marks(symbol);
 	for (size_t i = 0; i < p->n; i++) {
 		if (fits_name(&p->at[i], symbol, shown, brief))
 			found |= 1ull << p->index[i];

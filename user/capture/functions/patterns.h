@@ -31,7 +31,7 @@ struct patterns {
 struct patterns *patterns_of(const char *text, const char *path);
 /*
  * Which of the text's patterns match, as bits: by the symbol, by the name as it is shown, or by that without its
- * parameters. The shown name is in p->shown then.
+ * parameters, of C without the mark of a copy (.isra.0). The shown name is in p->shown then.
  */
 uint64_t patterns_match(struct patterns *p, const char *symbol);
 /* The same for a function's name in DWARF. Crystal's has no type: there, methods match whatever their type. */
