@@ -405,3 +405,4 @@ def test_elixir(started, tmp_path):
     rows = {row["function"]: row["percent"] for row in table(trace, "--inclusive")}
     for name in ("anonymous fn/1 in Shop.Basket.fill!/1", "Enum.map/2", "Shop.Basket.fill!/1", "Shop.Basket.loop/1"):
         assert rows.get(name, 0) > 90, rows
+    assert "Shop.Basket" in {row["called"] for row in by_process(trace).values()}

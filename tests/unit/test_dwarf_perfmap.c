@@ -102,27 +102,35 @@ static void test_elixir_names(void **state)
 				   "1080 10 $'Elixir.A':'-/1-fun-0-'/2\n"
 				   "1090 10 $lists:'-filter/2-lc$^0/1-0-'/2\n"
 				   "10a0 10 $'Elixir.A':''/0\n"
-				   "10b0 10 $'Elixir.A':'-a/1-fun-0-/2-fun-1-'/1\n";
+				   "10b0 10 $'Elixir.A':'-a/1-fun-0-/2-fun-1-'/1\n"
+				   "10c0 10 $'Elixir.A':'-map/2-lists^map/1-1-'/2\n"
+				   "10d0 10 $'Elixir.A':'-odd name/1-fun-0-'/2\n"
+				   "10e0 10 $'Elixir.A':'Big'/1\n"
+				   "10f0 10 $'Elixir.A':'-x/1-lc$^0/1-0-'/1\n";
 	static const char *const want[] = {
 		"Enum.map/2",
 		"anonymous fn/2 in Shop.Basket.build/1",
 		"Enum.empty?/1",
 		"Map.fetch!/2",
-		"A.'odd name'/0",
-		"A.'-'/2",
-		"A.'-a/x-fun-0-'/2",
-		"A.'--'/2",
-		"A.'-/1-fun-0-'/2",
+		"A.\"odd name\"/0",
+		"A.-/2",
+		"A.\"-a/x-fun-0-\"/2",
+		"A.--/2",
+		"A.\"-/1-fun-0-\"/2",
 		"lists:'-filter/2-lc$^0/1-0-'/2",
-		"A.''/0",
-		"anonymous fn/1 in A.a/1-fun-0-/2",
+		"A.\"\"/0",
+		"anonymous fn/1 in A.\"a/1-fun-0-\"/2",
+		"A.\"-map/2-lists^map/1-1-\"/2",
+		"anonymous fn/2 in A.\"odd name\"/1",
+		"A.\"Big\"/1",
+		"A.\"-x/1-lc$^0/1-0-\"/1",
 	};
-	static const uint64_t pcs[] = { 0x1000, 0x1010, 0x1020, 0x1030, 0x1040, 0x1050,
-					0x1060, 0x1070, 0x1080, 0x1090, 0x10a0, 0x10b0 };
-	find(text, strlen(text), pcs, 12);
-	for (size_t i = 0; i < 12; i++)
+	static const uint64_t pcs[] = { 0x1000, 0x1010, 0x1020, 0x1030, 0x1040, 0x1050, 0x1060, 0x1070,
+					0x1080, 0x1090, 0x10a0, 0x10b0, 0x10c0, 0x10d0, 0x10e0, 0x10f0 };
+	find(text, strlen(text), pcs, 16);
+	for (size_t i = 0; i < 16; i++)
 		assert_string_equal(found[i].name, want[i]);
-	forget(12);
+	forget(16);
 }
 
 /* Memory is reused: a newer function may cover older ones, or begin in the middle of one. */

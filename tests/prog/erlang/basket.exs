@@ -10,6 +10,7 @@ defmodule Shop.Basket do
   end
 end
 
+Process.register(self(), Shop.Basket)
 IO.puts("ready")
 IO.read(1)
 Shop.Basket.loop(20000)

@@ -40,23 +40,38 @@ static struct erlang_vm *vm_of(struct erlang_names *w, struct proc_id proc)
 	return vm;
 }
 
-/* The arity is a plain number in struct Process (erl_process.h: initial.arity), written as Erlang or Elixir does. */
-static bool initial_text(struct atoms *a, const struct intake_name *n, struct buf *out)
+/* "Elixir.Shop" -> Shop, as Elixir writes it. *is_elixir: is it a name of Elixir's? */
+static bool module_text(struct atoms *a, uint64_t atom, struct buf *out, bool *is_elixir)
 {
 	static const char elixir[] = "Elixir.";
 	const size_t prefix = sizeof(elixir) - 1;
-	struct buf module = { 0 };
-	bool known = n->arity <= ARITY_MAX && atoms_text(a, n->module, &module);
-	bool is_elixir = known && module.len > prefix && !memcmp(module.data, elixir, prefix);
-	if (known && is_elixir)
-		buf_addf(out, "%.*s.", (int)(module.len - prefix), (const char *)module.data + prefix);
-	else if (known)
-		buf_addf(out, "%.*s:", (int)module.len, (const char *)module.data);
-	known = known && atoms_text(a, n->function, out);
+	struct buf name = { 0 };
+	bool known = atoms_text(a, atom, &name);
+	*is_elixir = known && name.len > prefix && !memcmp(name.data, elixir, prefix);
 	if (known)
-		buf_addf(out, "/%" PRIu64, n->arity);
-	buf_free(&module);
+		buf_adds(out, buf_str(&name) + (*is_elixir ? prefix : 0));
+	buf_free(&name);
 	return known;
+}
+
+/* The arity is a plain number in struct Process (erl_process.h: initial.arity), written as Erlang or Elixir does. */
+static bool initial_text(struct atoms *a, const struct intake_name *n, struct buf *out)
+{
+	bool is_elixir;
+	if (n->arity > ARITY_MAX || !module_text(a, n->module, out, &is_elixir))
+		return false;
+	buf_adds(out, is_elixir ? "." : ":");
+	if (!atoms_text(a, n->function, out))
+		return false;
+	buf_addf(out, "/%" PRIu64, n->arity);
+	return true;
+}
+
+/* Names of Elixir's processes are mostly those of modules. */
+static bool process_text(struct atoms *a, const struct intake_name *n, struct buf *out)
+{
+	bool is_elixir;
+	return module_text(a, n->registered, out, &is_elixir) || initial_text(a, n, out);
 }
 
 int erlang_name(struct erlang_names *w, struct proc_id proc, const struct intake_name *n)
@@ -64,7 +79,7 @@ int erlang_name(struct erlang_names *w, struct proc_id proc, const struct intake
 	struct buf name = { 0 };
 	struct erlang_vm *vm = vm_of(w, proc);
 	int rc = 0;
-	if (vm && vm->used < ROOM && (atoms_text(&vm->atoms, n->registered, &name) || initial_text(&vm->atoms, n, &name))) {
+	if (vm && vm->used < ROOM && process_text(&vm->atoms, n, &name)) {
 		struct erlang_process row = { proc, n->process, buf_str(&name) };
 		rc = catalog_put_erlang_process(w->h->catalog, &row);
 		if (!rc)

@@ -91,41 +91,56 @@ static struct part cut_arity(struct part p, struct part *after)
 	return slash ? (struct part){ p.at, (int)(slash - p.at) } : p;
 }
 
-/* "'-build/1-fun-0-'", as compilers name a function without a name -> build and 1. */
+/*
+ * "'-build/1-fun-0-'", as compilers name a function without a name -> build and 1. Not "'-map/2-lists^map/1-1-'", a copy of a function within
+ * another one.
+ */
 static bool is_anonymous(struct part function, struct part *in, struct part *in_arity)
 {
+	static const char digits[] = "0123456789";
 	bool made = function.n > 4 && !strncmp(function.at, "'-", 2) && !strncmp(function.at + function.n - 2, "-'", 2);
 	if (!made)
 		return false;
-	*in = cut_arity((struct part){ function.at + 2, function.n - 4 }, in_arity);
-	in_arity->n = (int)strspn(in_arity->at, "0123456789");
-	return in->n && in_arity->n && in_arity->at[in_arity->n] == '-';
+	struct part rest;
+	*in = cut_arity((struct part){ function.at + 2, function.n - 4 }, &rest);
+	*in_arity = (struct part){ rest.at, (int)strspn(rest.at, digits) };
+	const char *kind = in_arity->at + in_arity->n, *dash = *kind == '-' ? strchr(kind + 1, '-') : NULL;
+	return in->n && in_arity->n && dash && dash + 1 + strspn(dash + 1, digits) == rest.at + rest.n;
 }
 
-/* Elixir wants no quotes around "empty?" and "put!", which Erlang does. */
+/* Erlang wants quotes around "empty?", "put!" and "+", which Elixir does not. */
 static struct part without_quotes(struct part function)
 {
-	static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-	if (function.n < 3 || *function.at != '\'')
-		return function;
-	struct part in = { function.at + 1, function.n - 2 };
-	int n = (int)strspn(in.at, word);
-	n += in.at[n] == '?' || in.at[n] == '!';
-	return n == in.n ? in : function;
+	bool quoted = function.n > 1 && *function.at == '\'';
+	return quoted ? (struct part){ function.at + 1, function.n - 2 } : function;
+}
+
+/* "\"" if Elixir wants quotes around the name, else "". */
+static const char *quote_of(struct part name)
+{
+	static const char word[] = "abcdefghijklmnopqrstuvwxyz_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", signs[] = "+-*/<>=!&|^~@:";
+	size_t n = strspn(name.at, word), all = (size_t)name.n;
+	bool begins = n && memchr(word, *name.at, 'z' - 'a' + 2);
+	if (n < all && (name.at[n] == '?' || name.at[n] == '!'))
+		n++;
+	return (begins && n == all) || (all && strspn(name.at, signs) == all) ? "" : "\"";
 }
 
 /* Of "FUNCTION/ARITY" in a module of Elixir. NULL: no memory. */
 static char *elixir_name(struct part module, struct part call)
 {
-	struct part arity, in, in_arity, function = cut_arity(call, &arity);
+	struct part arity, name, in_arity, function = cut_arity(call, &arity);
 	char *out = NULL;
 	int length;
-	if (is_anonymous(function, &in, &in_arity))
-		length = asprintf(&out, "anonymous fn/%.*s in %.*s.%.*s/%.*s", arity.n, arity.at, module.n, module.at, in.n,
-				  in.at, in_arity.n, in_arity.at);
-	else {
-		function = without_quotes(function);
-		length = asprintf(&out, "%.*s.%.*s/%.*s", module.n, module.at, function.n, function.at, arity.n, arity.at);
+	if (is_anonymous(function, &name, &in_arity)) {
+		const char *quote = quote_of(name);
+		length = asprintf(&out, "anonymous fn/%.*s in %.*s.%s%.*s%s/%.*s", arity.n, arity.at, module.n, module.at, quote,
+				  name.n, name.at, quote, in_arity.n, in_arity.at);
+	} else {
+		name = without_quotes(function);
+		const char *quote = quote_of(name);
+		length = asprintf(&out, "%.*s.%s%.*s%s/%.*s", module.n, module.at, quote, name.n, name.at, quote, arity.n,
+				  arity.at);
 	}
 	return length < 0 ? NULL : out;
 }
