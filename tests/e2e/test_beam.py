@@ -5,11 +5,12 @@ import json
 import re
 import shutil
 import signal
+import subprocess
 
 import pytest
 
-from conftest import ROOT, alys, assert_law, assert_same, events_of, has_events, tally, wait_until
-from erlang import WORD, WORDS, by_process, by_type, compiled, table, vm  # noqa: F401 (fixtures)
+from conftest import ALYS, ROOT, TIMEOUT, alys, assert_law, assert_same, events_of, has_events, tally, wait_until
+from erlang import ERL, WORD, WORDS, by_process, by_type, compiled, table, vm  # noqa: F401 (fixtures)
 
 pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
@@ -395,6 +396,17 @@ def test_processes_that_lie(started, tmp_path):
     assert (rows["unreadable"], rows["unsampled"]) == (truth["false"], truth["again"])
     assert sum(row["bytes"] for row in table(trace)) == truth["bytes"]
     assert program.finish() == 0
+
+
+def test_vm_started_here(compiled, tmp_path):
+    """The program that is started is a script, which has no heaps of Erlang; the VM that it executes has. Without one, a message says so."""
+    trace, times = tmp_path / "t.alys", "200000"
+    done = subprocess.run([ALYS, "record", "--allocator", "beam", "-o", trace, "--", ERL, "+JPperf", "true", "-noshell", "-pa", compiled, "-run",
+                           "words", "main", "chance", times], input="..", capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.returncode == 0 and "no allocator found" not in done.stderr, done.stderr
+    assert list(WORDS) == [row["function"] for row in table(trace)][:3]
+    done = alys("record", "--allocator", "beam", "-o", tmp_path / "none.alys", "--", "/bin/true")
+    assert done.returncode == 0 and re.search("no allocator found in .*, or --allocator leaves out the one it uses", done.stderr)
 
 
 def test_elixir(started, tmp_path):

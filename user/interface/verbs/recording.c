@@ -122,6 +122,20 @@ static void warn_own(const struct live *l)
 	}
 }
 
+static bool has_no_allocator(const struct live *l)
+{
+	return record_has(l->h.o, SUBJECT_ALLOCATIONS) && !attach_facts(l->attach)->functions;
+}
+
+static void warn_no_allocator(struct live *l)
+{
+	struct err why;
+	if (!has_no_allocator(l))
+		return;
+	nothing_found(l, &why);
+	log_warn("%s", why.text);
+}
+
 /*
  * Allocators, and the functions that --alloc and --calls choose. A command may execute another program, and a child, too: the
  * patterns may be about that.
@@ -129,7 +143,8 @@ static void warn_own(const struct live *l)
 static int check_found(struct live *l, struct err *err)
 {
 	const struct record_options *o = l->h.o;
-	if (record_has(o, SUBJECT_ALLOCATIONS) && !attach_facts(l->attach)->functions)
+	/* A script, as erl is one, has none of the chosen ones; what it executes may. */
+	if (has_no_allocator(l) && !(o->command && o->allocators))
 		return nothing_found(l, err);
 	bool complete = !o->command && !o->follow;
 	int rc = complete ? check_own(l, err) : 0;
@@ -190,6 +205,7 @@ static void end_recording(struct recording *r)
 	live_publish(l, l->stopped_ns);
 	metadata_sampling(l);
 	metadata_end(l);
+	warn_no_allocator(l);
 	warn_own(l);
 	if (l->h.counting)
 		counting_warn(l->h.counting);
