@@ -14,7 +14,7 @@ import emulated
 from collected import check_causes, compare, in_use, liveness_of
 from conftest import ROOT, alys, assert_law, assert_same, events_of, parse_ledger, tally
 from erlang import WORD, WORDS, by_process, table
-from golang import assert_go_stacks
+from golang import assert_go_stacks, follows
 
 # Programs whose every call must be found, site by site; and how many of their processes say what they did.
 EXACT = {"c_libc": 1, "c_threads": 1, "c_static": 1, "c_leaves": 1, "c_seccomp": 1, "cpp_new": 1, "cpp_exceptions": 1, "c_fork": 3,
@@ -23,7 +23,7 @@ OPTIONS = {"c_fork": "--follow", "c_usdt": "-a usdt", "c_sdt": "-a usdt"}
 LEFT = {"c_longjmp": 1, "c_siglongjmp": 1}
 NOTED = {"c_usdt": 1, "c_sdt": 1}
 # Whose stacks are looked at.
-WALKED = {"go_calls": 1}
+WALKED = {"go_calls": 1, "c_plt": 1}
 RUN = {"6.1": {"c_libc": 1, "cpp_exceptions": 1, "c_usdt": 1}, "6.12": {**EXACT, **LEFT, **NOTED, **WALKED}}
 KILLED = "c_grow"
 VERBS = {"6.1": [], "6.12": ["c_malloc", "c_gclive", "c_mappings", "c_resident"]}
@@ -118,6 +118,21 @@ def test_stacks_through_go(machine, tmp_path):
     truth, = [json.loads(line) for line in (machine / "go_calls.own").read_text().splitlines() if line.startswith("{")]
     assert_go_stacks(machine / "go_calls.alys", truth, tmp_path)
     assert_law(machine / "go_calls.alys")
+
+
+@NEWER
+def test_signals_in_the_plt(machine, tmp_path):
+    """They interrupt each instruction of a stub, and of the entry that binds it: four, and three more at least."""
+    assert (machine / "c_plt.status").read_text() == "tracer 0\ntarget 0\n", (machine / "c_plt.err").read_text()
+    (pid, sites), = truths(machine, "c_plt").items()
+    made = sites["site_handler"]["allocs"]
+    stacks = [event["stack"] for event in events_of(machine / "c_plt.alys", tmp_path) if event["kind"] == "alloc" and event["tgid"] == pid]
+    names = [[frame.get("name", "?") for frame in stack] for stack in stacks]
+    seen = [stack for stack in names if "site_handler" in stack]
+    assert made >= 7 and len(seen) == made
+    assert all(follows(stack, ["site_handler", "handler", "calls", "main", "_start"]) for stack in seen), seen
+    rows = assert_law(machine / "c_plt.alys").rows
+    assert {row for row in rows if row.startswith("stack-end-")} == {"stack-end-complete"}
 
 
 @pytest.mark.parametrize("machine", emulated.KERNELS, indirect=True)
