@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Unwind rows compared with readelf's, and complete stacks while mappings change."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -10,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import conftest
-from conftest import PROGS, alys, events_of, ledger
+from conftest import PROGS, alys, assert_law, events_of, ledger
+from golang import assert_go_stacks
 
 bpf = pytest.mark.bpf
 LIBC = "/usr/lib/x86_64-linux-gnu/libc.so.6"
@@ -234,6 +236,20 @@ def test_every_stack_of_a_release_server_is_whole(started, tmp_path):
 
 def reads_of(pid):
     return int(re.search(r"syscr: (\d+)", Path(f"/proc/{pid}/io").read_text()).group(1))
+
+
+@bpf
+@pytest.mark.beside
+def test_stacks_through_go(started, tmp_path):
+    """Goroutines call C on the thread's stack; C calls Go back on the goroutine's."""
+    conftest.make(PROGS / "go_calls")
+    trace = tmp_path / "t.alys"
+    program = started.program("go_calls").wait_ready()
+    tracer = started.tracer("-p", program.pid, "-o", trace).recording()
+    truth = json.loads(program.go().line())
+    tracer.stop()
+    assert_go_stacks(trace, truth, tmp_path)
+    assert_law(trace)
 
 
 @bpf

@@ -10,13 +10,7 @@
 
 #include <cmocka.h>
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "unwind/unwind.h"
+#include "go_program.h"
 
 #define PROLOGUE(size) "str x30, [sp, -" #size "]!\n stur x29, [sp, -8]\n sub x29, sp, 8\n"
 #define EPILOGUE(size) "ldp x29, x30, [sp, -8]\n add sp, sp, " #size "\n ret\n"
@@ -37,80 +31,6 @@
 	".globl crosscall2\ncrosscall2: sub sp, sp, " #size "\n stp x29, x30, [sp, " #at "]\n bl mcall\n bl cgocallback\n" \
 	".globl cross\ncross: ret\n.size crosscall2, . - crosscall2\n"
 #define RUNTIME ASMCGOCALL NO_SAVE CALLBACK(48) SYSTEMSTACK MCALL CROSSCALL(192, 176)
-#define BUILDINFO ".pushsection .go.buildinfo, \"aw\"\n.byte 0\n.popsection\n"
-
-struct program {
-	char folder[32];
-	struct elf *elf;
-	struct unwind_table *table;
-	int fd;
-};
-
-/* Around the code are functions with unwind information, as those in C of a real program. */
-static struct program program_of(const char *code)
-{
-	struct program p = { .folder = "/tmp/alys-go-XXXXXX" };
-	struct err err = { 0 };
-	char source[64], path[64], command[256];
-	assert_non_null(mkdtemp(p.folder));
-	snprintf(source, sizeof(source), "%s/a.s", p.folder);
-	snprintf(path, sizeof(path), "%s/a", p.folder);
-	FILE *f = fopen(source, "w");
-	assert_non_null(f);
-	fprintf(f,
-		".text\n.globl _start\n_start: .cfi_startproc\n ret\n .cfi_endproc\n%s\nlast: .cfi_startproc\n ret\n "
-		".cfi_endproc\n",
-		code);
-	fclose(f);
-	snprintf(command, sizeof(command), TEST_CC " -nostdlib -static -no-pie -o %s %s", path, source);
-	assert_int_equal(system(command), 0);
-	p.fd = open(path, O_RDONLY | O_CLOEXEC);
-	p.elf = elf_open(p.fd, path, &err);
-	assert_non_null(p.elf);
-	p.table = unwind_compile(p.elf, &err);
-	assert_non_null(p.table);
-	return p;
-}
-
-static void end_program(struct program *p)
-{
-	char command[64];
-	unwind_free(p->table);
-	elf_close(p->elf);
-	close(p->fd);
-	snprintf(command, sizeof(command), "rm -r %s", p->folder);
-	assert_int_equal(system(command), 0);
-}
-
-struct wanted {
-	const char *name;
-	uint64_t vaddr;
-};
-
-static int is_wanted(void *ctx, const struct elf_symbol *s)
-{
-	struct wanted *w = ctx;
-	if (s->defined && !strcmp(s->name, w->name))
-		w->vaddr = s->vaddr;
-	return 0;
-}
-
-/* At the call that returns to this symbol. */
-static struct unwind_row row_of(const struct program *p, const char *name)
-{
-	struct wanted w = { .name = name };
-	struct unwind_row row;
-	elf_each_symbol(p->elf, is_wanted, &w);
-	assert_true(w.vaddr && unwind_row_at(p->table, w.vaddr - 1, &row));
-	return row;
-}
-
-static void expect_rule(const struct program *p, const char *name, const struct alys_spec *want)
-{
-	struct unwind_row row = row_of(p, name);
-	assert_int_equal(row.kind, ALYS_ROW_SPEC);
-	assert_memory_equal(&row.rule, want, sizeof(*want));
-}
 
 /* Where sp was saved, 8 bytes above a record, as its distance from the end of the stack of the goroutine in [sp]. */
 static const struct alys_spec from_goroutine = {
@@ -153,13 +73,6 @@ static void test_other_frames(void **state)
 	expect_rule(&p, "cgo", &from_goroutine);
 	expect_rule(&p, "callback", &callback);
 	expect_rule(&p, "cross", &cross);
-	end_program(&p);
-}
-
-static void expect_none(const char *code, const char *name)
-{
-	struct program p = program_of(code);
-	assert_int_equal(row_of(&p, name).kind, ALYS_ROW_NONE);
 	end_program(&p);
 }
 

@@ -26,6 +26,7 @@ import "C"
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 )
@@ -75,11 +76,11 @@ func in_goroutine(call func(), done chan bool) {
 func main() {
 	in, done := bufio.NewReader(os.Stdin), make(chan bool)
 	fmt.Println("ready")
-	in.ReadString('\n')
+	in.ReadByte()
 	for _, call := range []func(){plain, back, moved} {
 		go in_goroutine(call, done)
 		<-done
 	}
 	fmt.Printf("{\"times\": %d, \"version\": \"%s\"}\n", times, runtime.Version())
-	in.ReadString('\n')
+	io.Copy(io.Discard, in)
 }

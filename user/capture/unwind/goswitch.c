@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define NEAR (32u << 10)
+#define CROSSCALL_MAX 128
 #define SCAN_STEP (64u << 10)
 #define SCAN_MAX (16u << 20) /* the runtime is linked first */
 
@@ -45,6 +46,21 @@ static size_t read_segment(const struct elf *e, const struct elf_segment *seg, s
 		}
 	}
 	return 0;
+}
+
+static int is_crosscall(void *ctx, const struct elf_symbol *s)
+{
+	struct go_code *c = ctx;
+	if (s->defined && !strcmp(s->name, "crosscall2"))
+		*c = (struct go_code){ .vaddr = s->vaddr, .size = s->size < CROSSCALL_MAX ? s->size : CROSSCALL_MAX };
+	return 0;
+}
+
+struct go_code go_crosscall(const struct elf *e)
+{
+	struct go_code c = { 0 };
+	elf_each_symbol(e, is_crosscall, &c);
+	return c.size && code_at(e, c.vaddr, c.vaddr + c.size, &c) ? c : (struct go_code){ 0 };
 }
 
 static int by_address(const void *a, const void *b)

@@ -42,6 +42,9 @@ struct go_mark {
 
 extern const struct go_mark go_mark;
 
+/* The code of crosscall2, which C calls; of no size if the file does not have it. */
+struct go_code go_crosscall(const struct elf *e);
+
 /* The switches of a file, of which c is the code around asmcgocall. That may be at `at`; 0: it is not. */
 size_t go_read(const struct elf *e, const struct go_code *c, size_t at, struct go_switch out[GO_SWITCHES]);
 

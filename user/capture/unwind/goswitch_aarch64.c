@@ -137,25 +137,13 @@ static bool read_mcall(const struct go_code *c, struct go_switch *s)
 	return at < c->size;
 }
 
-#define CROSSCALL_MAX 128
-
-static int is_crosscall(void *ctx, const struct elf_symbol *s)
-{
-	struct go_code *c = ctx;
-	if (s->defined && !strcmp(s->name, "crosscall2"))
-		*c = (struct go_code){ .vaddr = s->vaddr, .size = s->size < CROSSCALL_MAX ? s->size : CROSSCALL_MAX };
-	return 0;
-}
-
 /* crosscall2, which C calls: sub sp, sp, frame; ...; stp x29, x30, [sp, frame - 16]; bl load_g; bl cgocallback. x29 is its caller's still. */
 static bool read_crosscall(const struct elf *e, struct go_switch *s)
 {
 	static const struct word reserve[] = { { 0xffc003ff, 0xd10003ff } };
 	static const struct word calls[] = { { 0xffc07fff, 0xa9007bfd }, { 0xfc000000, 0x94000000 }, { 0xfc000000, 0x94000000 } };
-	struct go_code c = { 0 };
-	elf_each_symbol(e, is_crosscall, &c);
-	c.bytes = c.vaddr % INSN_SZ ? NULL : elf_bytes(e, c.vaddr, c.size);
-	size_t at = c.bytes && has(&c, 0, reserve, 1) ? find(&c, 0, calls, 3) : c.size;
+	struct go_code c = go_crosscall(e);
+	size_t at = has(&c, 0, reserve, 1) ? find(&c, 0, calls, 3) : c.size;
 	if (at == c.size)
 		return false;
 	*s = (struct go_switch){ .ret = behind(&c, at, 3) };

@@ -139,18 +139,37 @@ static bool read_mcall(const struct go_code *c, struct go_switch *s)
 	return p;
 }
 
+/*
+ * crosscall2, from 1.21 on: push %rbp; mov %rsp,%rbp; sub $saved,%rsp; ...; call cgocallback; add $arguments,%rsp. It makes rbp point to
+ * what is no record. Before, it was one.
+ */
+static bool read_crosscall(const struct elf *e, struct go_switch *s)
+{
+	static const char begin[] = "\x55\x48\x89\xe5\x48\x83\xec", behind[] = "\x48\x83\xc4";
+	struct go_code c = go_crosscall(e);
+	const uint8_t *p = has(&c, 0, begin, 7) ? find(&c, 8, behind, 3) : NULL;
+	size_t at = p ? (size_t)(p - c.bytes) : 0;
+	if (!p || at + 3 >= c.size || c.bytes[at - 5] != 0xe8)
+		return false;
+	*s = (struct go_switch){ .ret = c.vaddr + at };
+	s->spec = (struct alys_spec){
+		.off = 16 + c.bytes[7] + c.bytes[at + 3], .ra_off = -8, .bp = ALYS_SPEC_BP_AT_CFA, .bp_off = -16
+	};
+	return true;
+}
+
 /* The end of the goroutine's stack, which is fetched behind the goroutine. */
 const struct go_mark go_mark = { "\x48\x8b\x77\x08\x48\x2b", 6, 5 };
 
 size_t go_read(const struct elf *e, const struct go_code *c, size_t at, struct go_switch out[GO_SWITCHES])
 {
 	size_t n = read_cgo(c, at, &out[0]);
-	(void)e;
 	if (!n)
 		return 0;
 	n += read_cgo_plain(c, at + CODE_MAX / 4, &out[n]);
 	n += read_systemstack(c, &out[n]);
 	n += read_callback(c, &out[n]);
 	n += read_mcall(c, &out[n]);
+	n += read_crosscall(e, &out[n]);
 	return n;
 }
