@@ -34,10 +34,17 @@ static uint64_t code_end(const struct elf *e, uint64_t vaddr)
 	return 0;
 }
 
+/* On aarch64: $x and $d, also with a suffix, tell code from data (AAELF64, "Mapping symbols"), and name nothing. */
+static bool maps_only(const struct elf_symbol *s)
+{
+	const char *n = s->name;
+	return s->type == STT_NOTYPE && n[0] == '$' && (n[1] == 'x' || n[1] == 'd') && (!n[2] || n[2] == '.');
+}
+
 static int take(void *ctx, const struct elf_symbol *s)
 {
 	struct reading *r = ctx;
-	bool code = s->type == STT_FUNC || s->type == STT_GNU_IFUNC || s->type == STT_NOTYPE;
+	bool code = s->type == STT_FUNC || s->type == STT_GNU_IFUNC || (s->type == STT_NOTYPE && !maps_only(s));
 	uint64_t limit = s->defined && code ? code_end(r->code, s->vaddr) : 0;
 	if (!limit || r->entries_cnt >= SYMBOLS_MAX)
 		return 0;
