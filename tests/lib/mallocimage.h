@@ -80,7 +80,9 @@ static inline void mimage_begin(struct mallocimage *im)
 	im->source = (struct memory_source){ mimage_read, im };
 	im->memory.source = &im->source;
 	mimage_region(im, MIMAGE_BASE, MIMAGE_BASE + 0x10000, 7, "/libc.so.6");
-	mimage_region(im, MIMAGE_HEAP, MIMAGE_HEAP_END, 0, "[heap]");
+	/* In two, as in a child that has made its parent's heap larger. */
+	mimage_region(im, MIMAGE_HEAP, MIMAGE_HEAP + 0x4000, 0, "[heap]");
+	mimage_region(im, MIMAGE_HEAP + 0x4000, MIMAGE_HEAP_END, 0, "[heap]");
 	mimage_region(im, MIMAGE_MAPPED, MIMAGE_BASE + MIMAGE_SZ, 0, "");
 	for (size_t i = 0; i < GLIBC_BINS; i++) {
 		mimage_put(im, mimage_bin(i) + 16, mimage_bin(i));

@@ -59,12 +59,21 @@ static int add_scattered(const struct space *s, struct glibc_heap *h, uint64_t e
 	return rc;
 }
 
+/* All of it: in one mapping, or in several side by side, as in a child that has made its parent's heap larger. */
+static bool is_mapped(const struct space *s, uint64_t start, uint64_t end)
+{
+	const struct space_region *r = space_find(s, start), *behind = s->regions + s->regions_cnt;
+	uint64_t at = start;
+	for (; r && r < behind && r->start <= at && at < end && r->readable; r++)
+		at = r->end;
+	return at >= end;
+}
+
 static int add_main(const struct space *s, struct glibc_heap *h, uint64_t end, bool scattered)
 {
 	struct glibc_arena *a = &h->arenas[0];
 	uint64_t start = up16(end - a->system_bytes);
-	const struct space_region *r = space_find(s, start);
-	bool whole = !scattered && a->system_bytes < end && r && end <= r->end;
+	bool whole = !scattered && a->system_bytes < end && is_mapped(s, start, end);
 	return whole ? add_piece(h, start, end, 0) : add_scattered(s, h, end);
 }
 
