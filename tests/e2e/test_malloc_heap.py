@@ -264,6 +264,41 @@ def test_linked_into_the_program(started, small, name):
     assert answer["odd"] == 0 and "an executable cannot be loaded alone" in answer["layout"], answer
 
 
+THREADS = """
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+static pthread_barrier_t barrier;
+static void *fill(void *ctx) {
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < 40000; i++) *(volatile char *)malloc(500) = 1;
+    pthread_barrier_wait(&barrier);
+    pause();
+    return ctx;
+}
+int main(void) {
+    pthread_t t;
+    char c;
+    pthread_barrier_init(&barrier, NULL, 4);
+    for (int i = 0; i < 3; i++) pthread_create(&t, NULL, fill, NULL);
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    write(1, "ready\\n", 6);
+    return read(0, &c, 1) < 0;
+}
+"""
+
+
+@pytest.mark.parametrize("tunable", ["glibc.malloc.hugetlb=2", "glibc.malloc.hugetlb=0"])
+def test_arenas_of_several_heaps(started, tmp_path, tunable):
+    """Heaps begin at multiples of 64 MiB, or of 8 for huge pages: three arenas of 20 MB have several of these."""
+    (tmp_path / "threads.c").write_text(THREADS)
+    subprocess.run(["gcc", "-w", "-O1", "-pthread", "-o", tmp_path / "threads", tmp_path / "threads.c"], check=True)
+    answer = census(started.program(str(tmp_path / "threads"), env={"GLIBC_TUNABLES": tunable}).wait_ready())
+    assert answer["odd"] == 0 and answer["unread_bytes"] == 0, answer
+    assert by_size(answer)[0][504] == 120000 and len(answer["arenas"]) == 4, answer
+
+
 def test_other_allocators_are_named(started, small):
     done = alys("census", "-p", started.program(str(small / "musl")).wait_ready().pid)
     assert done.returncode == NOTHING and "its malloc is not glibc's: its C library is musl" in done.stderr, done

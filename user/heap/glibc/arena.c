@@ -9,7 +9,8 @@
 
 #include "base/vec.h"
 
-#define HEAP_MASK ((64ull << 20) - 1) /* the heaps of other arenas begin at such addresses */
+#define HEAP_MASK ((64ull << 20) - 1)     /* the heaps of other arenas begin at such addresses */
+#define HUGE_HEAP_MASK ((8ull << 20) - 1) /* or at these, where huge pages were asked for: glibc.malloc.hugetlb=2 */
 #define PIECES_MAX (1u << 20)
 #define NONCONTIGUOUS 2 /* in an arena's flags */
 
@@ -77,12 +78,20 @@ static int add_main(const struct space *s, struct glibc_heap *h, uint64_t end, b
 	return whole ? add_piece(h, start, end, 0) : add_scattered(s, h, end);
 }
 
+static uint64_t heap_of_top(struct memory *m, const struct glibc_arena *a, uint64_t end)
+{
+	struct heap_info info;
+	uint64_t at = a->top & ~HUGE_HEAP_MASK;
+	bool huge = !memory_read(m, at, &info, sizeof(info)) && info.arena == a->addr && end == at + info.size;
+	return huge ? at : a->top & ~HEAP_MASK;
+}
+
 /* From the heap that its top is in back to the one that it lies in itself. */
 static int add_heaps(struct memory *m, const struct glibc_layout *l, struct glibc_heap *h, uint64_t end, struct err *err)
 {
 	uint32_t no = (uint32_t)h->arenas_cnt - 1;
 	const struct glibc_arena *a = &h->arenas[no];
-	uint64_t at = a->top & ~HEAP_MASK, head = a->addr & HEAP_MASK;
+	uint64_t last = heap_of_top(m, a, end), at = last, head = a->addr & HUGE_HEAP_MASK;
 	for (bool first = false; !first && h->pieces_cnt < PIECES_MAX;) {
 		struct heap_info info;
 		int rc = memory_read(m, at, &info, sizeof(info));
@@ -90,9 +99,9 @@ static int add_heaps(struct memory *m, const struct glibc_layout *l, struct glib
 			return unreadable(at, rc, err);
 		if (info.arena != a->addr || info.size > HEAP_MASK + 1)
 			return err_set(err, EILSEQ, "0x%" PRIx64 " is no heap of the arena at 0x%" PRIx64, at, a->addr);
-		first = at == (a->addr & ~HEAP_MASK);
+		first = a->addr - at == head;
 		uint64_t start = first ? up16(a->addr + ARENA_SIZE(l)) : at + head;
-		if (add_piece(h, start, at == (a->top & ~HEAP_MASK) ? end : at + info.size, no))
+		if (add_piece(h, start, at == last ? end : at + info.size, no))
 			return err_set(err, ENOMEM, "out of memory");
 		at = info.prev;
 	}
