@@ -59,7 +59,7 @@ SEC("uprobe")
 int heapful_session(struct pt_regs *ctx)
 {
 	if (is_return(ctx))
-		return beam_timed();
+		return beam_return();
 	return beam_time(beam_take(ctx));
 }
 

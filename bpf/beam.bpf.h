@@ -322,15 +322,12 @@ static __noinline int beam_time(struct call_room *room)
 	return !room->collecting;
 }
 
-/* Of a call that was chosen: a collection runs on its thread from begin to end. */
+/* At the end of a call, chosen or not: a collection runs on its thread from begin to end. */
 static __noinline int beam_timed(void)
 {
 	struct call_room *room = recording ? thread_room() : NULL;
 	if (!room || !room->collecting)
 		return 0;
-	if (config.windowed)
-		count(ALYS_ST_TRAPS);
-	charge(1);
 	__u64 took = bpf_ktime_get_ns() - room->collecting, units = took >> ALYS_HEAP_TIME_SHIFT;
 	room->collecting = 0;
 	count(ALYS_ST_HEAP_TIMED);
@@ -339,11 +336,26 @@ static __noinline int beam_timed(void)
 	return 0;
 }
 
+/* Of a chosen call: that its return traps was asked for at its entry. */
+static __always_inline int beam_return(void)
+{
+	if (config.windowed)
+		count(ALYS_ST_TRAPS);
+	charge(1);
+	return beam_timed();
+}
+
 SEC("uprobe")
 int heapful(struct pt_regs *ctx)
 {
-	beam_take(ctx);
+	beam_time(beam_take(ctx));
 	return 0;
+}
+
+SEC("uprobe")
+int heapful_exit(struct pt_regs *ctx)
+{
+	return wanted_site(ctx) ? beam_timed() : 0;
 }
 
 #endif

@@ -175,6 +175,7 @@ def test_heaps_of_erlang_processes(machine):
     assert {"code_server", "erl_prim_loader", "user"} & {row["called"] for row in processes.values()}, processes
     counts = assert_law(trace).rows
     assert counts["heap-minor"] + counts["heap-major"] == counts["heap-collections"] > 1000
+    assert counts["heap-collections"] / 32 < counts["heap-timed"] < counts["heap-collections"] / 8
 
 
 @NEWER

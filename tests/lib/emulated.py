@@ -56,5 +56,6 @@ def erlang(folder):
     subprocess.run(["erlc", "-o", folder, ROOT / "tests/prog/erlang/words.erl"], check=True)
     root, archive = SYSROOT / "usr/lib/erlang", ARM64 / "tests/erlang.tar"
     loaded = [path.relative_to(root) for name in ("bin", "lib/kernel-*", "lib/stdlib-*") for path in root.glob(name)]
+    (ROOT / archive).parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["tar", "-cf", ROOT / archive, "-C", root, *loaded, "-C", folder, "words.beam"], check=True)
     return [archive, *(path.relative_to(ROOT) for name in NATIVE for path in root.glob(f"erts-*/bin/{name}"))]

@@ -20,7 +20,7 @@
 struct batches {
 	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill, frame_predict;
 	struct batch noted_alloc, noted_free; /* a program's own probes */
-	struct batch heapful, heapful_session;
+	struct batch heapful, heapful_session, heapful_exit;
 };
 
 struct plan {
@@ -73,6 +73,7 @@ static void batches_begin(struct batches *b, const struct probe *p, uint32_t tri
 		.noted_alloc = { .prog = p->skel->progs.noted_alloc },
 		.noted_free = { .prog = p->skel->progs.noted_free },
 		.heapful = { .prog = p->skel->progs.heapful, .window = window },
+		.heapful_exit = { .prog = p->skel->progs.heapful_exit, .trial = trial, .window = window && !trial },
 		.heapful_session = { .prog = p->skel->progs.heapful_session, .session = true, .window = window },
 	};
 }
@@ -184,13 +185,10 @@ static int plan_noted(struct plan *plan, struct probe *p, const struct site *s, 
 				 s->semaphore);
 }
 
-/*
- * Only with sessions an entry can leave the return alone, as most do. On aarch64 the functions store their return address before the
- * first instruction that the kernel emulates.
- */
-static bool is_timed(const struct plan *plan, const struct probe *p, const struct site *s)
+/* Only with sessions an entry can leave the return alone, as most do. Where a `ret` is cheap, exits are probed instead. */
+static bool is_timed_at_return(const struct plan *plan, const struct probe *p, const struct site *s)
 {
-	bool safe = plan->order->returns != PROBE_RETURNS_NONE && s->unchanged;
+	bool safe = plan->order->returns != PROBE_RETURNS_NONE && s->unchanged && !s->exits_cnt;
 	return p->tier == PROBE_TIER_SESSION && s->row->timed && safe;
 }
 
@@ -205,7 +203,7 @@ static int add_entry(const struct plan *plan, struct batches *to, const struct p
 	if (s->row->shape == ALYS_SHAPE_REFILL)
 		return batch_add(&to->refill, s->offset, cookie);
 	if (s->row->shape == ALYS_SHAPE_HEAPFUL)
-		return batch_add(is_timed(plan, p, s) ? &to->heapful_session : &to->heapful, s->offset, cookie);
+		return batch_add(is_timed_at_return(plan, p, s) ? &to->heapful_session : &to->heapful, s->offset, cookie);
 	if (p->tier == PROBE_TIER_SESSION)
 		return batch_add(&to->session, s->offset, cookie);
 	int rc = batch_add(&to->plain_enter, s->offset, cookie);
@@ -277,6 +275,13 @@ static bool has_exit(const struct site_list *l, uint64_t offset)
 	return false;
 }
 
+static struct batch *batch_of_exit(struct batches *to, const struct site *s, bool predict)
+{
+	if (s->row->shape == ALYS_SHAPE_HEAPFUL)
+		return &to->heapful_exit;
+	return predict ? &to->frame_predict : &to->frame_exit;
+}
+
 /*
  * Exits of functions with return probes are not probed. A `ret` in both lists of a trial has nothing to be compared
  * with.
@@ -299,7 +304,7 @@ static int plan_exits(struct plan *plan, struct probe *p, const struct site_list
 		struct batches *to = batches_of(plan, &wire);
 		rc = publish_site(plan, p, &wire, &cookie, err);
 		if (!rc)
-			rc = batch_add(predict ? &to->frame_predict : &to->frame_exit, l->exits[x].offset, cookie);
+			rc = batch_add(batch_of_exit(to, s, predict), l->exits[x].offset, cookie);
 	}
 	return rc;
 }
@@ -349,12 +354,12 @@ static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
 {
 	struct batches *stay = &plan->stay, *window = &plan->window;
 	struct batch *order[] = {
-		&stay->frame_exit,      &window->frame_exit,      &stay->frame_predict, &window->frame_predict,
-		&stay->plain_return,    &window->plain_return,    &stay->session,       &window->session,
-		&stay->plain_enter,     &window->plain_enter,     &stay->frame_enter,   &window->frame_enter,
-		&stay->free_enter,      &window->free_enter,      &stay->refill,        &window->refill,
-		&stay->noted_free,      &stay->noted_alloc,       &stay->heapful,       &window->heapful,
-		&stay->heapful_session, &window->heapful_session,
+		&stay->heapful_exit,  &window->heapful_exit,  &stay->frame_exit,      &window->frame_exit,
+		&stay->frame_predict, &window->frame_predict, &stay->plain_return,    &window->plain_return,
+		&stay->session,       &window->session,       &stay->plain_enter,     &window->plain_enter,
+		&stay->frame_enter,   &window->frame_enter,   &stay->free_enter,      &window->free_enter,
+		&stay->refill,        &window->refill,        &stay->noted_free,      &stay->noted_alloc,
+		&stay->heapful,       &window->heapful,       &stay->heapful_session, &window->heapful_session,
 	};
 	const size_t n = sizeof(order) / sizeof(order[0]);
 	int rc = plan_all(plan, p, err);

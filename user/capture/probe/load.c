@@ -128,7 +128,7 @@ static void choose_programs(struct probe *p, const struct probe_config *cfg)
 		p->skel->progs.plain_enter, p->skel->progs.plain_return,  p->skel->progs.frame_enter, p->skel->progs.frame_exit,
 		p->skel->progs.free_enter,  p->skel->progs.refill,        p->skel->progs.gc_begin,    p->skel->progs.gc_mark,
 		p->skel->progs.gc_end,      p->skel->progs.frame_predict, p->skel->progs.on_link,     p->skel->progs.count_entry,
-		p->skel->progs.noted_alloc, p->skel->progs.noted_free,    p->skel->progs.heapful,
+		p->skel->progs.noted_alloc, p->skel->progs.noted_free,    p->skel->progs.heapful,     p->skel->progs.heapful_exit,
 	};
 	bool has_session = p->tier == PROBE_TIER_SESSION;
 	bpf_program__set_autoload(p->skel->progs.on_oom, p->facts.oom);

@@ -48,6 +48,11 @@ bool plan_cfa_ok(void *ctx, const struct flow_node *n)
 	return !p->options->cfa_at || !p->options->cfa_at(p->options->cfa_ctx, n->in.vaddr, &off) || off == (uint32_t)n->cfa;
 }
 
+bool plan_ends_wanted(const struct site *s)
+{
+	return alloc_returns_block(s->row) || (s->row->timed && insn_machine.cheap_ret);
+}
+
 /* Where calls leave it in a register, it is found beside the frame pointer (bpf/aarch64/frame.bpf.h). */
 bool plan_return_known(const struct flow *w, const struct flow_node *n)
 {

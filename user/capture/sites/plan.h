@@ -35,6 +35,12 @@ int plan_arg_reg(unsigned int n);
 /* Does the unwind table agree about n's CFA, or know nothing of it? ctx is the plan. */
 bool plan_cfa_ok(void *ctx, const struct flow_node *n);
 
+/*
+ * Are the instructions wanted at which its calls return? For their results; or for the time that they take, where a `ret` costs no more
+ * than an entry.
+ */
+bool plan_ends_wanted(const struct site *s);
+
 /* Does a walk that begins at this node find the return address? */
 bool plan_return_known(const struct flow *w, const struct flow_node *n);
 

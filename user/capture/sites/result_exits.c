@@ -142,7 +142,7 @@ static int follow(struct trail *t, struct body *b, int depth)
 	b->leads_out = true;
 	/* Nothing proves other exits of a function that only the user knows. */
 	b->ret_only |= t->site->row->shape == ALYS_SHAPE_OUTPTR || t->site->row->shape == ALYS_SHAPE_BATCH ||
-		       t->site->row->family == ALLOC_OWN;
+		       t->site->row->timed || t->site->row->family == ALLOC_OWN;
 	b->with_calls &= t->site->row->nest == ALYS_NEST_CALLER;
 	for (size_t i = 0; i < b->flow.nodes_cnt; i++) {
 		const struct flow_node *n = &b->flow.nodes[i];
@@ -287,7 +287,7 @@ int result_exits_find(struct plan *p)
 	for (size_t i = 0; !rc && i < n; i++) {
 		struct site *s = &p->list->sites[i];
 		trails[i] = (struct trail){ .plan = p, .site = s };
-		if (s->state != SITE_PROBED || !alloc_returns_block(s->row))
+		if (s->state != SITE_PROBED || !plan_ends_wanted(s))
 			continue;
 		struct body *b = plan_body(p, s->func, s->size);
 		rc = b ? follow(&trails[i], b, 0) : -ENOMEM;

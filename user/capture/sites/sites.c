@@ -258,9 +258,9 @@ static void print_site(const struct site_list *l, const struct site *s, struct b
 		return;
 	}
 	buf_addf(out, ", %s\n    entry +%" PRIu64 ": CFA sp+%u, %s: ",
-		 !alloc_returns_block(s->row) ? "entry only"
-		 : s->return_probe            ? "return probe"
-					      : "exit sites",
+		 s->return_probe                               ? "return probe"
+		 : alloc_returns_block(s->row) || s->exits_cnt ? "exit sites"
+							       : "entry only",
 		 s->vaddr - s->func, s->cfa_off, s->emulated ? "emulated" : "single-stepped");
 	entry_reason_text(&s->why, out);
 	buf_u8(out, '\n');

@@ -6,6 +6,5 @@
 
 const char *unported(void)
 {
-	return "calls are recorded as on x86-64, but no result is known at the entry, and collections of Erlang processes "
-	       "are not timed";
+	return "calls are recorded as on x86-64, but no result is known at the entry";
 }
