@@ -200,7 +200,8 @@ struct alys_gc_site {
 #define ALYS_SHAPE_REFILL 7     /* a thread's free list was refilled with a page of blocks; its address is in `reg` */
 #define ALYS_SHAPE_BATCH 8      /* f(size, ..., &list): a list of blocks, for free lists that the program keeps itself */
 
-#define ALYS_SHAPE_HEAPFUL 9 /* f(process): an Erlang process collects its heap, or ends */
+/* f(process, words): an Erlang process collects its heap for the words; arg[1] = arg[0]: it asks for none, or ends. */
+#define ALYS_SHAPE_HEAPFUL 9
 
 /* The table of -ln(m) for m in [1/2, 1], in 2^-32 (gap.bpf.h). */
 #define ALYS_NEG_LN_CNT 1025

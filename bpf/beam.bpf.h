@@ -129,13 +129,25 @@ static __noinline __u64 beam_stack(struct pt_regs *ctx, const struct beam_heap *
 #define GOLDEN 0x9e3779b97f4a7c15ull /* 2^64 / the golden ratio: multiplicative hashing */
 
 /*
- * Bytes that no probe has met. A collection that is put off meets probes more than once, and what is allocated meanwhile comes on top.
- * What a collection leaves is in another block. Between windows the heap may have come back to the same one.
+ * Was the collection put off at which the process was met last? Where words were asked for, a fragment serves as the heap then. A heap that
+ * was collected may be in the same block again, but has other survivors, or one minor collection more, or fewer words in heap or fragments.
+ * Between windows nothing is known.
  */
+static __always_inline bool beam_put_off(const struct beam_past *p, const struct beam_heap *h)
+{
+	bool same = p->heap == h->heap && p->hend == h->hend && p->high_water == h->high_water && p->minors == h->minors;
+	return p->stays && same && p->htop <= h->htop && p->mbuf_sz <= h->mbuf_sz && p->window == windows_opened;
+}
+
+/* Bytes that no probe has met. A collection that is put off meets probes more than once, and what is allocated meanwhile comes on top. */
 static __always_inline __u64 beam_unmet(struct beam_past *p, const struct beam_heap *h, __u64 size)
 {
-	__u64 met = p->heap == h->heap && p->hend == h->hend && p->window == windows_opened && p->counted <= size ? p->counted
-														  : 0;
+	__u64 met = beam_put_off(p, h) && p->counted <= size ? p->counted : 0;
+	p->stays = !h->need;
+	p->minors = h->minors;
+	p->high_water = h->high_water;
+	p->htop = h->htop;
+	p->mbuf_sz = h->mbuf_sz;
 	p->heap = h->heap;
 	p->hend = h->hend;
 	p->window = windows_opened;
@@ -184,10 +196,11 @@ static __noinline __u32 beam_past(__u64 process, const struct alys_beam *at, con
 }
 
 /* The heap-full as an allocation, in the thread's room. False if the words of the process are not to be read. */
-static __noinline int beam_begin(struct call_room *room, const struct alys_object *o, __u64 process)
+static __noinline int beam_begin(struct call_room *room, const struct alys_object *o, __u64 process, __u32 need)
 {
 	struct pending *p = &room->now;
 	*p = no_call;
+	room->beam.need = need;
 	if (!beam_read(&room->beam, &o->beam, process) || !beam_allocated(&room->beam, &p->size))
 		return 0;
 	__u64 all = p->size;
@@ -293,6 +306,12 @@ static __noinline int beam_end(struct pt_regs *ctx, const struct alys_site *site
 	return 0;
 }
 
+/* Words that the call asks for. */
+static __always_inline __u32 beam_need(struct pt_regs *ctx, const struct alys_site *site)
+{
+	return site->arg[1] == site->arg[0] ? 0 : argument(ctx, site->arg[1]);
+}
+
 /* The thread's room; NULL if the hit is not wanted. */
 static __noinline struct call_room *beam_take(struct pt_regs *ctx)
 {
@@ -304,7 +323,7 @@ static __noinline struct call_room *beam_take(struct pt_regs *ctx)
 	struct call_room *room = thread_room();
 	if (!room)
 		count_loss(ALYS_ST_LOST_PENDING);
-	else if (!beam_begin(room, o, argument(ctx, site->arg[0])))
+	else if (!beam_begin(room, o, argument(ctx, site->arg[0]), beam_need(ctx, site)))
 		count_loss(ALYS_ST_LOST_READ);
 	else
 		beam_end(ctx, site, o, room);

@@ -195,6 +195,7 @@ struct beam_heap {
 	__u64 heap, high_water, htop, stop, hend;
 	__u64 heap_sz, mbuf_sz, abandoned;
 	__u64 id;     /* the pid, as the VM has it */
+	__u32 need;   /* words that are asked for */
 	__u16 minors; /* since the last major collection */
 };
 
@@ -207,10 +208,13 @@ struct beam_past {
 	__u64 process, id; /* of the struct; of what lives in it now */
 	__u32 sizes;       /* of the last heap-fulls, mixed: BEAM_PAST_BITS each */
 	__u32 window;      /* in which it was met last, as windows_opened */
+	__u16 minors;      /* since the last major collection */
+	bool stays;        /* the heap does, if its collection is put off */
 	__u64 heap, hend;  /* what served as its heap then; 0 = not known */
-	__u64 counted;     /* bytes, of what had been allocated in it */
-	__u64 heap_sz;     /* bytes, of the last heap that no collection was put off on; 0 = not known */
-	__u64 named;       /* its name as it was sent, low bit set; 0 = not yet */
+	__u64 high_water, htop, mbuf_sz;
+	__u64 counted; /* bytes, of what had been allocated in it */
+	__u64 heap_sz; /* bytes, of the last heap that no collection was put off on; 0 = not known */
+	__u64 named;   /* its name as it was sent, low bit set; 0 = not yet */
 };
 
 #define BEAM_PAST_SLOTS (1 << 14)

@@ -281,6 +281,16 @@ def test_collections_put_off(started, vm, tmp_path):
     assert assert_law(trace).rows["unsampled"] > 0
 
 
+def test_heaps_that_come_back(started, vm, tmp_path):
+    """A heap is not where it was because it was not collected: each word counts, and counts once."""
+    trace, times = tmp_path / "t.alys", 200000
+    truth = record(started, trace, vm("moved", times, "+JPperf", "true"))
+    rows = by_process(trace)
+    for pid, words in truth["answer"].items():
+        assert int(words) <= rows[pid]["words"] < int(words) + 100, (words, rows[pid])
+    assert_law(trace)
+
+
 def test_short_lives(started, vm, tmp_path):
     """Processes that end before their first collection count when they end: 80 words of each are known."""
     trace = tmp_path / "t.alys"

@@ -38,6 +38,7 @@ run(nif_alloc, N) -> nif_binaries(alloc, 1000, N);
 run(workers, N) -> workers(N);
 run(named, N) -> named(N);
 run(fetched, N) -> fetched(N);
+run(moved, N) -> moved(N);
 run(large, N) -> in_process(fun() -> S = length(lists:seq(1, N)), erlang:garbage_collect(), S end).
 
 in_process(Fun) ->
@@ -194,3 +195,32 @@ fetched(N) ->
 
 fetch(_, 0) -> [];
 fetch(Table, N) -> [ets:lookup(Table, 1) | fetch(Table, N - 1)].
+
+%% N tuples in each of two processes, one with major collections only: of known sizes from 2 words to 64 Ki, by code that asks for all words
+%% at once, and by built-in functions. Some stay for a while, and some collections are on request. The heap comes back to blocks in
+%% which it was, and some collections are put off. What the processes are called and how many words they have allocated is the answer.
+moved(N) ->
+	[begin
+		Self = self(),
+		{Pid, Ref} = spawn_opt(fun() -> Self ! {words, tuples(N, 12345, [], 0)} end, [monitor, {fullsweep_after, Sweep}]),
+		receive {'DOWN', Ref, process, Pid, normal} -> ok end,
+		receive {words, Words} -> {pid_to_list(Pid), integer_to_list(Words)} end
+	end || Sweep <- [0, 65535]].
+
+tuples(0, _, _, Words) -> Words;
+tuples(N, X, Kept, Words) ->
+	Tuple = case X rem 7 of
+		0 -> erlang:make_tuple(1 bsl (X div 7 rem 17), N);
+		1 -> erlang:make_tuple(X div 7 rem 300 + 1, N);
+		2 -> X div 7 rem 40 > 0 orelse erlang:garbage_collect(), {N};
+		3 -> middle(N);
+		4 -> big(N);
+		_ -> wide(N)
+	end,
+	Stay = case X div 7 rem 11 of 0 -> []; 1 -> [Tuple | Kept]; _ -> Kept end,
+	Cell = case X div 7 rem 11 of 1 -> 2; _ -> 0 end,
+	tuples(N - 1, (X * 16807) rem 2147483647, Stay, Words + tuple_size(Tuple) + 1 + Cell).
+
+-define(TEN(N), N, N, N, N, N, N, N, N, N, N).
+-define(HUNDRED(N), ?TEN(N), ?TEN(N), ?TEN(N), ?TEN(N), ?TEN(N), ?TEN(N), ?TEN(N), ?TEN(N), ?TEN(N), ?TEN(N)).
+wide(N) -> {?HUNDRED(N), ?HUNDRED(N), ?HUNDRED(N)}.

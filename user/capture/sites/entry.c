@@ -48,7 +48,7 @@ static void set_arguments(struct walk *k, const struct allocator *row)
 {
 	static const uint8_t counts[] = {
 		[ALYS_SHAPE_SIZE] = 1, [ALYS_SHAPE_MUL] = 2,        [ALYS_SHAPE_REALLOC] = 2, [ALYS_SHAPE_OUTPTR] = 2,
-		[ALYS_SHAPE_FREE] = 1, [ALYS_SHAPE_MULREALLOC] = 3, [ALYS_SHAPE_BATCH] = 2,   [ALYS_SHAPE_HEAPFUL] = 1,
+		[ALYS_SHAPE_FREE] = 1, [ALYS_SHAPE_MULREALLOC] = 3, [ALYS_SHAPE_BATCH] = 2,   [ALYS_SHAPE_HEAPFUL] = 2,
 	};
 	for (unsigned int i = 0; i < counts[row->shape]; i++)
 		k->here.args[k->args_cnt++] = INSN_BIT(plan_arg_reg(row->arg[i]));

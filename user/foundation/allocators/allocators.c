@@ -29,8 +29,8 @@
 	}
 /* PROVIDER:NAME of a probe; OpenTelemetry's profiler, design document 00003; Datadog's has the same arguments */
 #define USDT(sym, shp) ROW(sym, USDT, shp, 0, 0, 0, .runs_user_code = true)
-/* Process heaps of the Erlang VM: seen when a process collects its heap, and when it ends. */
-#define BEAM(sym, ...) ROW(sym, BEAM, HEAPFUL, 0, 0, 0, .runs_user_code = true, __VA_ARGS__)
+/* Process heaps of the Erlang VM: seen when a process collects its heap, and when it ends. need: argument with the words asked for; 0 = none. */
+#define BEAM(sym, need, ...) ROW(sym, BEAM, HEAPFUL, 0, need, 0, .runs_user_code = true, __VA_ARGS__)
 /* The Erlang VM's own allocators (erl_alloc_util.c): the type of a block, an allocator, then as malloc's. They call nothing back. */
 #define ERTS(sym, shp, a, b) ROW(sym, ERTS, shp, a, b, 0, .typed = true)
 /* Four ways in which an allocator may be shared by threads; `mv`: for blocks that may have to be copied. */
@@ -193,11 +193,11 @@ static const struct allocator rows[] = {
 	USDT("otel_memory:free", FREE),
 	USDT("ddheap:alloc", SIZE),
 	USDT("ddheap:free", FREE),
-	BEAM("erts_garbage_collect_nobump", .timed = true),
-	BEAM("erts_garbage_collect", .timed = true),
-	BEAM("erts_gc_after_bif_call_lhf", .timed = true),
-	BEAM("erts_garbage_collect_hibernate", .timed = true),
-	BEAM("erts_do_exit_process"),
+	BEAM("erts_garbage_collect_nobump", 1, .timed = true),
+	BEAM("erts_garbage_collect", 1, .timed = true),
+	BEAM("erts_gc_after_bif_call_lhf", 0, .timed = true),
+	BEAM("erts_garbage_collect_hibernate", 0, .timed = true),
+	BEAM("erts_do_exit_process", 0),
 	ERTS_OF(""),
 	ERTS_OF("_ts"),
 	ERTS_OF("_thr_spec"),
