@@ -9,15 +9,11 @@
 
 #include <errno.h>
 
-#include "notes/notes.h"
-#include "sites/listing.h"
+#include "notes_checks.h"
 
 static void test_places(void **state)
 {
-	static const struct {
-		const char *text;
-		struct alys_note_arg arg;
-	} cases[] = {
+	static const struct place cases[] = {
 		{ "8@x0", { .form = ALYS_NOTE_REGISTER, .size = 8 } },
 		{ "-4@x10", { .form = ALYS_NOTE_REGISTER, .reg = 10, .size = 4, .is_signed = 1 } },
 		{ "4@w15", { .form = ALYS_NOTE_REGISTER, .reg = 15, .size = 4 } },
@@ -38,21 +34,12 @@ static void test_places(void **state)
 		{ "8@18446744073709551615", { .form = ALYS_NOTE_CONSTANT, .value = -1, .size = 8 } },
 	};
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct alys_note_arg a;
-		if (note_args(cases[i].text, &a, 1) != 1)
-			fail_msg("%s: %d", cases[i].text, note_args(cases[i].text, &a, 1));
-		assert_memory_equal(&a, &cases[i].arg, sizeof(a));
-		assert_true(note_arg_ok(&a));
-	}
+	check_places(cases, sizeof(cases) / sizeof(*cases));
 }
 
 static void test_refused_places(void **state)
 {
-	static const struct {
-		const char *text;
-		int rc;
-	} cases[] = {
+	static const struct refusal cases[] = {
 		{ "8@[x0, #:lo12:block]", -ENOTSUP },
 		{ "8@[x0, x1]", -ENOTSUP },
 		{ "8@[x0, x1, lsl 3]", -ENOTSUP },
@@ -91,25 +78,14 @@ static void test_refused_places(void **state)
 		{ "99999999999999999999@x0", -EINVAL },
 	};
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct alys_note_arg a;
-		if (note_args(cases[i].text, &a, 1) != cases[i].rc)
-			fail_msg("%s: %d", cases[i].text, note_args(cases[i].text, &a, 1));
-	}
+	check_refusals(cases, sizeof(cases) / sizeof(*cases));
 }
 
 /* Blanks separate arguments, except in brackets. */
 static void test_lists(void **state)
 {
-	struct alys_note_arg a[ALYS_NOTE_ARGS];
 	(void)state;
-	assert_int_equal(note_args("", a, ALYS_NOTE_ARGS), 0);
-	assert_int_equal(note_args("  8@[sp, 16]   8@x1 ", a, ALYS_NOTE_ARGS), 2);
-	assert_int_equal(a[0].value, 16);
-	assert_int_equal(a[1].reg, 1);
-	assert_int_equal(a[2].form, ALYS_NOTE_NONE);
-	assert_int_equal(note_args("8@x0 8@[x0, x1, lsl 3] 8@1 16@v1", a, 1), 4);
-	assert_int_equal(note_args("8@x0 8@[x0, x1, lsl 3]", a, 2), -ENOTSUP);
+	check_lists("  8@[sp, 16]   8@x1 ", 1, "8@x0 8@[x0, x1, lsl 3] 8@1 16@v1", "8@x0 8@[x0, x1, lsl 3]");
 }
 
 int main(void)

@@ -9,15 +9,11 @@
 
 #include <errno.h>
 
-#include "notes/notes.h"
-#include "sites/listing.h"
+#include "notes_checks.h"
 
 static void test_places(void **state)
 {
-	static const struct {
-		const char *text;
-		struct alys_note_arg arg;
-	} cases[] = {
+	static const struct place cases[] = {
 		{ "8@%rdi", { .form = ALYS_NOTE_REGISTER, .reg = ALYS_REG_RDI, .size = 8 } },
 		{ "-4@%eax", { .form = ALYS_NOTE_REGISTER, .reg = ALYS_REG_RAX, .size = 4, .is_signed = 1 } },
 		{ "1@%r9b", { .form = ALYS_NOTE_REGISTER, .reg = ALYS_REG_R8 + 1, .size = 1 } },
@@ -29,20 +25,12 @@ static void test_places(void **state)
 		{ "8@$18446744073709551615", { .form = ALYS_NOTE_CONSTANT, .value = -1, .size = 8 } },
 	};
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct alys_note_arg a;
-		assert_int_equal(note_args(cases[i].text, &a, 1), 1);
-		assert_memory_equal(&a, &cases[i].arg, sizeof(a));
-		assert_true(note_arg_ok(&a));
-	}
+	check_places(cases, sizeof(cases) / sizeof(*cases));
 }
 
 static void test_refused_places(void **state)
 {
-	static const struct {
-		const char *text;
-		int rc;
-	} cases[] = {
+	static const struct refusal cases[] = {
 		{ "8@block(%rip)", -ENOTSUP },
 		{ "8@block+4(%rip)", -ENOTSUP },
 		{ "8@(%rax,%rbx,8)", -ENOTSUP },
@@ -65,25 +53,13 @@ static void test_refused_places(void **state)
 		{ "99999999999999999999@%rax", -EINVAL },
 	};
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct alys_note_arg a;
-		if (note_args(cases[i].text, &a, 1) != cases[i].rc)
-			fail_msg("%s: %d", cases[i].text, note_args(cases[i].text, &a, 1));
-	}
+	check_refusals(cases, sizeof(cases) / sizeof(*cases));
 }
 
 static void test_lists(void **state)
 {
-	struct alys_note_arg a[ALYS_NOTE_ARGS];
 	(void)state;
-	assert_int_equal(note_args("", a, ALYS_NOTE_ARGS), 0);
-	assert_int_equal(note_args("   8@%rdi   8@%rsi ", a, ALYS_NOTE_ARGS), 2);
-	assert_int_equal(a[1].reg, ALYS_REG_RSI);
-	assert_int_equal(a[2].form, ALYS_NOTE_NONE);
-	assert_true(note_arg_ok(&a[2]));
-	/* What comes behind those that are wanted may be anything. */
-	assert_int_equal(note_args("8@%rdi 8@%xmm0 8@$1 16@%ymm1", a, 1), 4);
-	assert_int_equal(note_args("8@%rdi 8@%xmm0", a, 2), -ENOTSUP);
+	check_lists("   8@%rdi   8@%rsi ", ALYS_REG_RSI, "8@%rdi 8@%xmm0 8@$1 16@%ymm1", "8@%rdi 8@%xmm0");
 }
 
 int main(void)
