@@ -245,26 +245,41 @@ static bool only_compares(uint32_t w)
 	return is_any(w, words, sizeof(words) / sizeof(*words));
 }
 
+/* To open Capstone takes three times as long as to decode an instruction: a thread does so once, and keeps it. */
+struct decoder {
+	csh handle;
+	cs_insn *in;
+};
+
+static const struct decoder *decoder(void)
+{
+	static _Thread_local struct decoder d;
+	if (d.in)
+		return &d;
+	if (cs_open(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, &d.handle))
+		return NULL;
+	cs_option(d.handle, CS_OPT_DETAIL, CS_OPT_ON);
+	d.in = cs_malloc(d.handle);
+	if (!d.in)
+		cs_close(&d.handle);
+	return d.in ? &d : NULL;
+}
+
 static bool writes_of(const uint8_t *bytes, insn_regs *out)
 {
-	csh handle;
-	cs_insn *in = NULL;
+	const struct decoder *d = decoder();
 	cs_regs reads, writes;
 	uint8_t reads_cnt, writes_cnt = 0;
-	bool known = false;
-	if (cs_open(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, &handle))
+	uint64_t address = 0;
+	size_t n = LEN;
+	if (!d || !cs_disasm_iter(d->handle, &bytes, &n, &address, d->in) ||
+	    cs_regs_access(d->handle, d->in, reads, &reads_cnt, writes, &writes_cnt))
 		return false;
-	cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
-	if (cs_disasm(handle, bytes, LEN, 0, 1, &in) == 1) {
-		known = !cs_regs_access(handle, in, reads, &reads_cnt, writes, &writes_cnt);
-		cs_free(in, 1);
-	}
-	cs_close(&handle);
-	for (uint8_t i = 0; known && i < writes_cnt; i++) {
+	for (uint8_t i = 0; i < writes_cnt; i++) {
 		int reg = reg_of(writes[i]);
 		*out |= reg < 0 ? 0 : INSN_BIT(reg);
 	}
-	return known;
+	return true;
 }
 
 /* Stores of all classes and atomic operations, but those to the stack. */
