@@ -83,7 +83,7 @@ def test_it_wants_samples():
 @pytest.mark.parametrize("percent", ["-1", "101", "some", ""])
 def test_bad_percent(percent):
     done = alys("-s", "bytes:4k", "--max-overhead", percent, "--", "/bin/true")
-    assert done.returncode == 2 and "--max-overhead wants percent" in done.stderr
+    assert done.returncode == 2 and "--max-overhead wants a percentage" in done.stderr
 
 
 def test_killed_between_and_in_windows(started, tmp_path):

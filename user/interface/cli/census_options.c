@@ -68,7 +68,8 @@ const struct verb verb_census = {
 	.defaults = &defaults,
 	.words = take_words,
 	.run = run,
-	.notes = "Counts what the last collection of Boehm's collector (libgc) reached; in other programs, or with --malloc,\n"
-		 "the blocks of glibc's malloc. Works on programs that nobody traced before, also optimized ones. Needs\n"
-		 "the right to read the process's memory: root, as a rule.",
+	.notes = "Counts what the last collection of Boehm's collector (libgc) reached;\n"
+		 "in other programs, or with --malloc, the blocks of glibc's malloc.\n"
+		 "Works on programs that nobody traced before, also optimized ones.\n"
+		 "Needs the right to read the process's memory: root, as a rule.",
 };

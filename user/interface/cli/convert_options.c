@@ -82,8 +82,8 @@ const struct verb verb_convert = {
 	.words_max = 2,
 	.words = take_words,
 	.run = run,
-	.notes = "-f inferno-flamegraph draws with that program. As OUT, - is standard output; without OUT the name is made from "
-		 "IN:\n"
-		 ".json, .pb.gz, .folded, .svg, .txt and so on. For kcachegrind: -f pprof, then\n"
-		 "go tool pprof -callgrind. Needs no root.",
+	.notes = "-f inferno-flamegraph draws with that program. As OUT, - is standard\n"
+		 "output; without OUT the name is made from IN: .json, .pb.gz, .folded,\n"
+		 ".svg, .txt and so on. For kcachegrind: -f pprof, then go tool pprof\n"
+		 "-callgrind. Needs no root.",
 };

@@ -42,5 +42,6 @@ const struct verb verb_ctl = {
 	.words_max = 4,
 	.words = take_words,
 	.run = run,
-	.notes = "Root and members of the group alys may do everything, others only what concerns their own processes.",
+	.notes = "Root and members of the group alys may do everything, others only what\n"
+		 "concerns their own processes.",
 };

@@ -342,5 +342,6 @@ const struct verb verb_daemon = {
 	.defaults = &defaults,
 	.line_offset = offsetof(struct daemon_request, words),
 	.run = run,
-	.notes = "Control it with `alys-bpf ctl`. Needs root, or the capabilities listed in alys-bpf.service.",
+	.notes = "Control it with `alys-bpf ctl`. Needs root, or the capabilities listed\n"
+		 "in alys-bpf.service.",
 };

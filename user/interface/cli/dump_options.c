@@ -45,5 +45,6 @@ const struct verb verb_dump = {
 	.line_offset = AT(words),
 	.words = take_words,
 	.run = run,
-	.notes = "Read it with graph, report --by type, diff (two dumps), convert. Needs root.",
+	.notes = "Read it with graph, report --by type, diff (two dumps), convert. Needs\n"
+		 "root.",
 };

@@ -76,8 +76,9 @@ const struct verb verb_graph = {
 	.words_max = 1,
 	.words = take_words,
 	.run = run,
-	.notes = "Needs root for -p. Live is what roots lead to at that moment; without --freeze the process runs\n"
-		 "on meanwhile, and the answer is approximate. --freeze stops it while its heap is copied, at most 2 s.\n"
-		 "Of glibc's malloc, types are C++ classes and sizes as in `census`, and any word that could be an\n"
-		 "address of a block counts as one.",
+	.notes = "Needs root for -p. Live is what roots lead to at that moment; without\n"
+		 "--freeze the process runs on meanwhile, and the answer is approximate.\n"
+		 "--freeze stops it while its heap is copied, at most 2 s. Of glibc's\n"
+		 "malloc, types are C++ classes and sizes as in `census`, and any word\n"
+		 "that could be an address of a block counts as one.",
 };

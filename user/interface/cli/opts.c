@@ -12,6 +12,8 @@
 #include "base/log.h"
 
 #define MAX_OPTS 48
+#define HELP_COLUMN 31
+#define HELP_WIDTH 80
 #define CODE_BASE 256 /* getopt values of rows: above all letters */
 
 int opt_flag(const struct opt *o, const char *text, void *dest, struct err *err)
@@ -113,7 +115,7 @@ int opt_percent(const struct opt *o, const char *text, void *dest, struct err *e
 	char *end;
 	double n = strtod(text, &end);
 	if (end == text || (*end && strcmp(end, "%")) || !(n >= 0) || n > 100)
-		return err_set(err, EINVAL, "--%s wants percent, such as 1 or 0.5, got \"%s\"", o->name, text);
+		return err_set(err, EINVAL, "--%s wants a percentage from 0 to 100, such as 1 or 0.5, got \"%s\"", o->name, text);
 	*(double *)dest = n;
 	return 0;
 }
@@ -264,26 +266,59 @@ int opts_parse(const struct verb *v, int argc, char **argv, void *options, struc
 	return take_words(v, argc, argv, command, options, err);
 }
 
+/* How much of a text goes on one line: a word, or of one that is too long for any line, its part up to a comma. */
+static size_t piece(const char *text, size_t room)
+{
+	size_t n = strcspn(text, " "), cut = room;
+	if (n <= cut)
+		return n;
+	while (cut && text[cut - 1] != ',')
+		cut--;
+	return cut ? cut : n;
+}
+
+static void add_wrapped(const char *text, size_t column, struct buf *out)
+{
+	size_t at = column;
+	while (*text) {
+		bool space = *text == ' ';
+		size_t n = piece(text += space, HELP_WIDTH - column);
+		if (at + space + n > HELP_WIDTH && at > column) {
+			buf_addf(out, "\n%*s", (int)column, "");
+			at = column;
+			space = false;
+		}
+		buf_adds(out, space ? " " : "");
+		buf_add(out, text, n);
+		at += space + n;
+		text += n;
+	}
+	buf_adds(out, "\n");
+}
+
 static void help_line(const struct opt *o, struct buf *out)
 {
 	struct buf left = { 0 };
 	if (o->letter)
-		buf_addf(&left, "-%c, ", o->letter);
+		buf_addf(&left, "  -%c, ", o->letter);
 	else
-		buf_adds(&left, "    ");
+		buf_adds(&left, "      ");
 	buf_addf(&left, "--%s", o->name);
 	if (o->arg)
 		buf_addf(&left, " %s", o->choices ? o->choices : o->arg);
-	if (left.len > 34)
-		buf_addf(out, "  %s\n  %-34s %s\n", buf_str(&left), "", o->help);
+	if (left.len >= HELP_COLUMN)
+		buf_addf(out, "%s\n%*s", buf_str(&left), HELP_COLUMN, "");
 	else
-		buf_addf(out, "  %-34s %s\n", buf_str(&left), o->help);
+		buf_addf(out, "%-*s", HELP_COLUMN, buf_str(&left));
+	add_wrapped(o->help, HELP_COLUMN, out);
 	buf_free(&left);
 }
 
 void opts_help(const struct verb *v, struct buf *out)
 {
-	buf_addf(out, "Usage: alys-bpf %s\n%s\n\n", v->usage, v->summary);
+	buf_addf(out, "Usage: alys-bpf %s\n", v->usage);
+	add_wrapped(v->summary, 0, out);
+	buf_adds(out, "\n");
 	for (size_t i = 0; v->opts[i].name; i++)
 		help_line(&v->opts[i], out);
 	if (v->notes)

@@ -25,13 +25,13 @@ struct opt {
 	size_t offset;       /* of the destination in the verb's options */
 	const char *choices; /* "a|b|c": checked, completed and shown; NULL = any text */
 	const char *env;     /* environment variable with the default; NULL = none */
-	const char *help;    /* one line */
+	const char *help;    /* without line breaks; wrapped where it is shown */
 };
 
 struct verb {
 	const char *name;
 	const char *usage;   /* after the program's name; several lines allowed */
-	const char *summary; /* one line */
+	const char *summary; /* without line breaks; wrapped where it is shown */
 	const struct opt *opts;
 	size_t options_sz;
 	const void *defaults;        /* initial options, options_sz bytes; NULL = all zero */

@@ -210,6 +210,6 @@ const struct verb verb_record = {
 	.line_offset = AT(words),
 	.words = take_words,
 	.run = run,
-	.notes = "Other verbs: report, diff, convert, top, census, graph, dump, daemon, ctl, info, doctor; each has its own "
-		 "--help. Needs root.",
+	.notes = "Other verbs: report, diff, convert, top, census, graph, dump, daemon,\n"
+		 "ctl, info, doctor; each has its own --help. Needs root.",
 };

@@ -163,9 +163,11 @@ const struct verb verb_report = {
 		 "What was there at the peak:   report --show peak FILE\n"
 		 "What leaks, steadiest first:  report --show leaked FILE\n"
 		 "How long blocks lived:        report --show freed FILE\n"
-		 "Allocations by type:          report --show alloc --by type --sort count --ascending -f tally FILE\n"
+		 "Allocations by type:          report --show alloc --by type --sort count\n"
+		 "                              --ascending -f tally FILE\n"
 		 "Where a type comes from:      report --type TYPE FILE\n"
 		 "What the collector did:       report --gc FILE\n"
-		 "What a collection left:       report -p PID --live\nTimes are seconds since the start of the recording. Only "
-		 "-p needs root.",
+		 "What a collection left:       report -p PID --live\n"
+		 "Times are seconds since the start of the recording. Only -p needs\n"
+		 "root.",
 };

@@ -116,5 +116,6 @@ const struct verb verb_top = {
 	.defaults = &defaults,
 	.line_offset = AT(words),
 	.run = run,
-	.notes = "Keys: q ends, h lists the others. -p and --all need root; for the daemon's see `alys-bpf ctl --help`.",
+	.notes = "Keys: q ends, h lists the others. -p and --all need root; for the\n"
+		 "daemon's see `alys-bpf ctl --help`.",
 };
