@@ -140,9 +140,9 @@ static __always_inline bool beam_put_off(const struct beam_past *p, const struct
 }
 
 /* Bytes that no probe has met. A collection that is put off meets probes more than once, and what is allocated meanwhile comes on top. */
-static __always_inline __u64 beam_unmet(struct beam_past *p, const struct beam_heap *h, __u64 size)
+static __always_inline __u64 beam_unmet(struct beam_past *p, const struct beam_heap *h, bool put_off, __u64 size)
 {
-	__u64 met = beam_put_off(p, h) && p->counted <= size ? p->counted : 0;
+	__u64 met = put_off && p->counted <= size ? p->counted : 0;
 	p->stays = !h->need;
 	p->minors = h->minors;
 	p->high_water = h->high_water;
@@ -155,11 +155,9 @@ static __always_inline __u64 beam_unmet(struct beam_past *p, const struct beam_h
 	return size - met;
 }
 
-/* What the last collection left, if there was one since the process was met last: then the heap is another block. */
+/* What the last collection left. */
 static __always_inline void beam_collected(struct beam_past *p, const struct alys_beam *at, const struct beam_heap *h)
 {
-	if (h->abandoned || p->heap == h->heap)
-		return;
 	if (p->heap_sz) {
 		count(ALYS_ST_HEAP_COLLECTED);
 		count_sum(ALYS_ST_HEAP_KEPT, h->high_water - h->heap);
@@ -188,8 +186,10 @@ static __noinline __u32 beam_past(__u64 process, const struct alys_beam *at, con
 		return 0;
 	if (p->process != process || p->id != h->id)
 		*p = (struct beam_past){ .process = process, .id = h->id };
-	beam_collected(p, at, h);
-	*size = beam_unmet(p, h, *size);
+	bool put_off = beam_put_off(p, h);
+	if (!put_off && !h->abandoned)
+		beam_collected(p, at, h);
+	*size = beam_unmet(p, h, put_off, *size);
 	__u32 past = p->sizes;
 	p->sizes = past << BEAM_PAST_BITS | (*size * GOLDEN) >> (64 - BEAM_PAST_BITS);
 	return past << 2; /* three */
