@@ -2,7 +2,7 @@
 # The parts of the program and their modules, in user/PART/MODULE. Module names are unique in user/; includes omit the part:
 # #include "MODULE/file.h".
 PARTS      := foundation capture heap output service interface
-foundation := base machine access sandbox event catalog globs allocators
+foundation := base machine unkilled access sandbox event catalog globs allocators
 capture    := elf unwind code beam functions sites notes kernel probe intake target examine helper calibrate launch recording counting attach erlang window resident governor recorder
 heap       := boehm marking heapgraph collector glibc heapreader liveness heapview mallocview
 output     := model trace symbol dwarf naming format profiles sink report replay
@@ -14,7 +14,8 @@ MODULES    := $(foreach p,$(PARTS),$($(p)))
 # on cycles. `wire` is bpf/alys.h and bpf/rows.h.
 may_base       := 
 may_machine    := 
-may_access     := base machine sandbox
+may_unkilled   := 
+may_access     := base machine unkilled sandbox
 may_sandbox    := base machine
 may_event      := 
 may_catalog    := base machine event
@@ -27,8 +28,8 @@ may_beam       := base elf code wire
 may_functions  := base globs elf code dwarf
 may_sites      := base event elf unwind code beam functions wire allocators
 may_notes      := base elf sites wire allocators
-may_kernel     := base access sandbox unwind wire
-may_probe      := base machine access sandbox elf sites kernel wire
+may_kernel     := base unkilled access sandbox unwind wire
+may_probe      := base machine unkilled access sandbox elf sites kernel wire
 may_intake     := base event catalog model wire
 may_target     := base access sandbox catalog elf
 may_examine    := base access sandbox event elf unwind functions sites notes probe dwarf allocators
@@ -63,7 +64,7 @@ may_sink       := base access format profiles
 may_report     := base catalog model format
 may_replay     := base access catalog model trace
 may_monitor    := base access target calibrate recording window governor recorder model trace naming format sink top
-may_broker     := base access sandbox kernel probe target
+may_broker     := base unkilled access sandbox kernel probe target
 may_daemon     := base access catalog format sink monitor broker http push top
 may_http       := base catalog
 may_push       := base access catalog http

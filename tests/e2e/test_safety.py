@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -11,7 +12,7 @@ import urllib.request
 import pytest
 
 from conftest import (PROGS, STRAIGHT, TIMEOUT, alys, assert_clean, assert_law, assert_same, changed_text, events_of, has_events,
-                      ledger, probe_programs, tally, wait_until)
+                      ledger, leftovers, probe_programs, tally, wait_until)
 
 pytestmark = pytest.mark.bpf
 
@@ -57,6 +58,53 @@ def test_kill_9(started, tmp_path, name):
     info = alys("info", trace)
     assert info.returncode == 0, info.stderr
     assert sum(len(sites) for sites in tally(events_of(trace, tmp_path)).values()) > 0
+
+
+class Code:
+    """What a process executes of a library: compared many times in a millisecond."""
+
+    def __init__(self, pid, library):
+        spans = [line.split()[0].split("-") for line in open(f"/proc/{pid}/maps") if " r-xp " in line and library in line]
+        self.start, self.end = (int(n, 16) for n in spans[0])
+        self.mem = open(f"/proc/{pid}/mem", "rb", 0)
+
+    def read(self):
+        return os.pread(self.mem.fileno(), self.end - self.start, self.start)
+
+    def differs_from(self, known):
+        """Waits for it, and does so closely."""
+        end = time.monotonic() + TIMEOUT
+        while self.read() == known:
+            assert time.monotonic() < end, "it stays as it is"
+
+
+@pytest.mark.parametrize("group", [False, True], ids=["alone", "group"])
+@pytest.mark.parametrize("when", ["attach", "detach"])
+def test_kill_9_while_probes_come_and_go(started, tmp_path, when, group):
+    """
+    Of forty probes some are in, and for a process that has been killed the kernel does not write to the target. The library is
+    a copy of our own: nobody else probes it.
+    """
+    before = probe_programs()
+    library = shutil.copy("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", tmp_path)
+    program = started.program("c_threads", env={"LD_PRELOAD": str(library)}).wait_ready()
+    code = Code(program.pid, str(library))
+    clean = code.read()
+    for n in range(3):
+        tracer = started.tracer("-p", program.pid, "-o", tmp_path / f"{n}.alys", start_new_session=True)
+        if when == "attach":
+            code.differs_from(clean)
+        else:
+            full = tracer.recording() and code.read()
+            tracer.proc.send_signal(signal.SIGINT)
+            code.differs_from(full)
+        time.sleep(n * 0.0005)
+        if tracer.proc.poll() is None:
+            os.killpg(tracer.proc.pid, signal.SIGKILL) if group else tracer.proc.kill()
+        tracer.proc.communicate()
+        assert not leftovers(before)
+        assert code.read() == clean
+    assert program.go().finish() == 0
 
 
 def test_attach_and_detach_over_and_over(started, tmp_path):

@@ -5,12 +5,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <bpf/libbpf.h>
 
 #include "base/signals.h"
 #include "base/vec.h"
+#include "unkilled/unkilled.h"
 
 #define THREADS_MAX 32
 /* Limits the number of open descriptors. */
@@ -35,8 +33,7 @@ static struct {
 static void detach_now(const struct attachment *a)
 {
 	if (a->fd >= 0)
-		close(a->fd);
-	bpf_link__destroy(a->perf);
+		unkilled_close(a->fd);
 }
 
 static void take_out(uint64_t no)

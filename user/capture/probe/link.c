@@ -12,6 +12,7 @@
 
 #include "access/rights.h"
 #include "base/vec.h"
+#include "kernel/perf_link.h"
 #include "probe/detaching.h"
 #include "sandbox/caps.h"
 
@@ -104,8 +105,15 @@ static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, i
 static int attach_perf(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd, const char *path, struct err *err)
 {
 	for (size_t i = 0; i < b->offsets_cnt; i++) {
-		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = b->cookies[i], .retprobe = b->at_return,
-			    .ref_ctr_offset = b->counters ? b->counters[i] : 0);
+		const struct perf_site s = {
+			.prog_fd = bpf_program__fd(b->prog),
+			.file_fd = file_fd,
+			.tgid = tgid,
+			.at_return = b->at_return,
+			.offset = b->offsets[i],
+			.cookie = b->cookies[i],
+			.counter = b->counters ? b->counters[i] : 0,
+		};
 		struct attachment *a = VEC_PUSH(p, attachments);
 		if (!a)
 			return err_set(err, ENOMEM, "out of memory");
@@ -113,12 +121,12 @@ static int attach_perf(const struct batch *b, struct probe *p, uint32_t tgid, in
 		a->trial = b->trial;
 		a->not_allocator = b->not_allocator;
 		a->file = probe_file_of(file_fd);
-		a->fd = -1;
-		a->perf = bpf_program__attach_uprobe_opts(b->prog, tgid ? (int)tgid : -1, path, b->offsets[i], &opts);
-		if (a->perf)
+		a->fd = perf_link_open(&s);
+		if (a->fd >= 0)
 			continue;
+		int code = -a->fd;
 		p->attachments_cnt--;
-		return refused(errno, path, err);
+		return refused(code, path, err);
 	}
 	return 0;
 }

@@ -43,8 +43,7 @@ struct attachment {
 	uint32_t trial;     /* trial that it belongs to, 0 = none */
 	bool not_allocator; /* see struct batch */
 	struct probe_file file;
-	int fd;                    /* multi link; -1: perf, or detached */
-	void *perf;                /* struct bpf_link of libbpf */
+	int fd;                    /* of the link; -1: detached */
 	struct reattach *reattach; /* attached during windows only; NULL = always */
 };
 

@@ -20,6 +20,7 @@
 #include "access/smaps.h"
 #include "access/thread_stacks.h"
 #include "access/target_files.h"
+#include "unkilled/unkilled.h"
 
 /*
  * The first fields of union bpf_attr for BPF_LINK_CREATE with multi uprobes, as in include/uapi/linux/bpf.h of 6.6:
@@ -126,6 +127,12 @@ static int own_place(void *ctx, enum rights_place what, int number)
 	}
 }
 
+static int create_link(void *attr)
+{
+	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, attr, sizeof(struct link_create_uprobe_multi));
+	return fd < 0 ? -errno : fd;
+}
+
 static int own_link(void *ctx, const struct rights_link *l)
 {
 	/* Opened through our own descriptor: the path may be deleted, replaced, or of another namespace. */
@@ -143,8 +150,7 @@ static int own_link(void *ctx, const struct rights_link *l)
 	};
 	(void)ctx;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", l->file_fd);
-	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	return fd < 0 ? -errno : fd;
+	return unkilled_do(create_link, &attr);
 }
 
 static int own_tracepoint(void *ctx, const char *name, int prog_fd)

@@ -34,6 +34,7 @@
 #include "sandbox/allowed.h"
 #include "sandbox/caps.h"
 #include "sandbox/fence.h"
+#include "unkilled/unkilled.h"
 
 #define USER "alys"
 #define NOBODY 65534
@@ -451,6 +452,15 @@ static int grant(const struct broker *b, const struct request *q, struct answer 
 	}
 }
 
+/* The collector may have closed its own descriptor of a link already: then this is the last one. */
+static void let_go(const struct ask *a, int given)
+{
+	if (a->kind == REQUEST_LINK)
+		unkilled_close(given);
+	else
+		close(given);
+}
+
 static bool passes(const struct ask *a)
 {
 	switch (a->kind) {
@@ -504,7 +514,7 @@ static bool serve_locked(const struct broker *b)
 		snprintf(out.text, sizeof(out.text), "%s", why.text);
 	int rc = handover_send(b->sock, &out, has_text(&a, &why) ? sizeof(out) : sizeof(out.rc), given, 0);
 	if (given >= 0)
-		close(given);
+		let_go(&a, given);
 	if (q.fd >= 0)
 		close(q.fd);
 	return !rc;
