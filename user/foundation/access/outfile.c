@@ -45,12 +45,13 @@ static int refuse_existing(const char *path, bool force, struct err *err)
 	return 0;
 }
 
-static int create_new(const char *path, struct err *err)
+/* name: what it will be called in the end, for the message. */
+static int create_new(const char *path, const char *name, struct err *err)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0) {
 		int code = errno;
-		return err_set(err, code, "cannot create %s: %s; choose another place", path, strerror(code));
+		return err_set(err, code, "cannot create %s: %s; choose another place", name, strerror(code));
 	}
 	give_to_caller(fd);
 	return fd;
@@ -71,7 +72,7 @@ int outfile_create(const char *path, bool force, struct err *err)
 		return rc;
 	if (force)
 		unlink(path);
-	return create_new(path, err);
+	return create_new(path, path, err);
 }
 
 int outfile_begin(struct outfile *o, const char *path, bool force, struct err *err)
@@ -94,7 +95,7 @@ int outfile_begin(struct outfile *o, const char *path, bool force, struct err *e
 	    sizeof(o->temp))
 		return err_set(err, ENAMETOOLONG, "the output name %.60s... is too long", path);
 	unlink(o->temp);
-	o->fd = create_new(o->temp, err);
+	o->fd = create_new(o->temp, path, err);
 	return o->fd < 0 ? o->fd : 0;
 }
 

@@ -66,7 +66,8 @@ int local_listen(const struct local_place *p, struct err *err)
 	mode_t mask = umask(0177);
 	bool failed = fd < 0 || bind(fd, (const struct sockaddr *)&a, sizeof(a)) || open_to_all(p) || listen(fd, p->backlog);
 	if (failed)
-		rc = err_set(err, errno, "cannot listen at %s: %s", p->path, strerror(errno));
+		rc = err_set(err, errno, "cannot listen at %s: %s: run as root, or choose another path with %s", p->path,
+			     strerror(errno), p->option);
 	umask(mask);
 	if (failed && fd >= 0)
 		close(fd);

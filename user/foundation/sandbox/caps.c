@@ -60,7 +60,7 @@ void caps_keep_advice(void)
 const char *caps_advice(void)
 {
 	return geteuid() && !was_root ? "run as root (sudo)"
-				      : "root here has not all rights (a container, a security module, dropped capabilities): "
+				      : "root lacks rights here (a container, a security module, dropped capabilities): "
 					"see `alys-bpf doctor`";
 }
 

@@ -41,7 +41,8 @@ int place_begin(struct memory *m, struct space *s, struct place *out, struct err
 	out->start_ns = facts.start_ns;
 	snprintf(out->exe, sizeof(out->exe), "%s", facts.exe);
 	if (facts.kernel_thread)
-		return err_set(err, ENOENT, "process %u (%s) is a kernel thread: it has no heap", m->tgid, out->comm);
+		return err_set(err, EINVAL, "process %u (%s) is a kernel thread, which has no heap: choose a user process",
+			       m->tgid, out->comm);
 	if (facts.ended)
 		return err_set(err, ESRCH, "process %u (%s) has ended", m->tgid, out->comm);
 	m->through = proc_holder(m->tgid);

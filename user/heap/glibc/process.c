@@ -99,7 +99,7 @@ static int find(struct glibc_process *p, struct err *err)
 	note_others(p);
 	rc = glibc_layout_find(&p->memory, &p->space, r, version, &p->layout, err);
 	if (rc == -ENODATA && *p->others)
-		return err_set(err, ENOENT, "process %u (%s): its malloc is not glibc's: that was never called, and %s is mapped",
+		return err_set(err, ENOENT, "process %u (%s): its malloc is not glibc's, which was never called: %s is mapped",
 			       p->memory.tgid, p->place.comm, p->others);
 	return rc ? err_wrap(err, "process %u (%s): %s", p->memory.tgid, p->place.comm, p->file) : 0;
 }
@@ -134,7 +134,7 @@ int glibc_read(struct glibc_process *p, struct glibc_heap *out, bool still, stru
 	if (rc == -ESRCH)
 		return err_set(err, ESRCH, "process %u (%s) ended while its heap was read", p->memory.tgid, p->place.comm);
 	if (rc == -ENODATA && *p->others)
-		return err_set(err, ENOENT, "process %u (%s): its malloc is not glibc's: that was never called, and %s is mapped",
+		return err_set(err, ENOENT, "process %u (%s): its malloc is not glibc's, which was never called: %s is mapped",
 			       p->memory.tgid, p->place.comm, p->others);
 	return rc ? err_wrap(err, "process %u (%s)", p->memory.tgid, p->place.comm) : 0;
 }

@@ -100,7 +100,9 @@ static void describe_arenas(struct taking *t)
 	text_bytes(&t->notes, (double)t->sums.arena_bytes);
 	buf_adds(&t->notes, h->mapped_cnt ? "; " : "\n");
 	if (h->mapped_cnt) {
-		note_count(&t->notes, h->mapped_cnt, "blocks in mappings of their own", t->sums.mapped.bytes);
+		note_count(&t->notes, h->mapped_cnt,
+			   h->mapped_cnt == 1 ? "block in a mapping of its own" : "blocks in mappings of their own",
+			   t->sums.mapped.bytes);
 		buf_adds(&t->notes, "\n");
 	}
 	for (uint32_t i = 0; t->o->heap && i < h->arenas_cnt; i++) {

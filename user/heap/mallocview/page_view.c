@@ -106,7 +106,7 @@ static void tell_own_count(struct glibc_process *p, uint64_t mapped, struct buf 
 {
 	uint64_t at = find(p), taken = 0;
 	if (!at || memory_read(&p->memory, at, &taken, sizeof(taken))) {
-		buf_adds(notes, "it has no statistics of its own that could be read from outside\n");
+		buf_adds(notes, "this allocator has no statistics that could be read from outside\n");
 		return;
 	}
 	if (taken % PAGE_BYTES || taken > mapped) {
@@ -176,7 +176,7 @@ static void describe(struct viewing *v, const char *why)
 	if (m->unknown_stacks)
 		buf_addf(&v->notes, "%u threads were running: their stacks count as anonymous memory\n", m->unknown_stacks);
 	if (!v->recorded)
-		buf_adds(&v->notes, "whose blocks keep pages is told with -d SECONDS\n");
+		buf_adds(&v->notes, "-d SECONDS records the program first and tells whose blocks keep its pages\n");
 	else
 		page_pins_facts(&v->pins, &v->facts);
 }

@@ -306,7 +306,8 @@ static void add_heap(struct buf *out, const struct catalog *c, const struct snap
 	struct buf before = { 0 };
 	buf_addf(out, "events       %" PRIu64 " in %zu stacks\n", s->facts.events, s->n);
 	if (s->facts.carried)
-		buf_addf(out, "carried over %" PRIu64 " blocks that were in use when the file began\n", s->facts.carried);
+		buf_addf(out, "carried over %" PRIu64 " block%s in use when the file began\n", s->facts.carried,
+			 s->facts.carried == 1 ? "" : "s");
 	buf_adds(out, "allocated    ");
 	add_estimate(out, t->alloc_cnt ? 0 : below,
 		     &(struct sums){ t->est_alloc_cnt, snapshot_var(s, s->n, ALLOC_CNT), t->est_alloc_sz,
@@ -322,13 +323,15 @@ static void add_heap(struct buf *out, const struct catalog *c, const struct snap
 		buf_addf(out, "             %.*s\n", (int)(end - at), at);
 	buf_free(&before);
 	if (s->facts.inherited_free)
-		buf_addf(out, "             %" PRIu64 " frees by forked children of blocks that they got from their parent\n",
-			 s->facts.inherited_free);
+		buf_addf(out, "             %" PRIu64 " free%s by forked children of blocks that they got from their parent\n",
+			 s->facts.inherited_free, s->facts.inherited_free == 1 ? "" : "s");
 	if (s->facts.unknown_free)
-		buf_addf(out, "             %" PRIu64 " frees of blocks from before the recording%s\n", s->facts.unknown_free,
+		buf_addf(out, "             %" PRIu64 " free%s of blocks from before the recording%s\n", s->facts.unknown_free,
+			 s->facts.unknown_free == 1 ? "" : "s",
 			 catalog_count(c, CHILDREN_LATE) ? ", or from before a child had its probes" : "");
 	if (s->facts.replaced)
-		buf_addf(out, "             %" PRIu64 " blocks whose address was handed out again unseen\n", s->facts.replaced);
+		buf_addf(out, "             %" PRIu64 " block%s whose address was handed out again unseen\n", s->facts.replaced,
+			 s->facts.replaced == 1 ? "" : "s");
 }
 
 /* The sums of a subject beside the first one, for which the trace is read once more. */

@@ -363,10 +363,11 @@ static void add_limits(const struct sink_input *in, struct buf *out)
 	if (least)
 		buf_addf(out, "allocations of less than %" PRIu64 " bytes were not recorded\n", least);
 	if (facts->lost_frees)
-		buf_addf(out, "in-use is an upper bound: %" PRIu64 " frees were lost\n", facts->lost_frees);
+		buf_addf(out, "in-use is an upper bound: %" PRIu64 " %s lost\n", facts->lost_frees,
+			 facts->lost_frees == 1 ? "free was" : "frees were");
 	if (facts->carried && catalog_subject(in->catalog) == SUBJECT_ALLOCATIONS)
-		buf_addf(out, "%" PRIu64 " blocks lived when the trace began: they are in use, but not among the allocations\n",
-			 facts->carried);
+		buf_addf(out, "%" PRIu64 " %s in use when the trace began, and not among the allocations\n", facts->carried,
+			 facts->carried == 1 ? "block was" : "blocks were");
 	uint64_t most = meta_number(in->catalog, "stacks_max");
 	if (most)
 		buf_addf(out, "at most %" PRIu64 " stacks are told apart, all others are in [no stack]\n", most);

@@ -191,9 +191,10 @@ bool replay_damage(const struct replay *r, struct buf *out)
 	const struct trace_health *h = &r->health;
 	if (h->clean_end && !h->bad_frames && !h->skipped_bytes)
 		return false;
-	double until = h->last_ns > h->clock.mono_ns ? (double)(h->last_ns - h->clock.mono_ns) / 1e9 : 0;
-	buf_addf(out, "%s: recovered %" PRIu64 " frames up to %.1f s, skipped %" PRIu64 " bytes",
-		 h->clean_end ? "damaged" : "unclean end", h->frames, until, h->skipped_bytes);
+	uint64_t start = replay_start_ns(r);
+	double until = h->last_ns > start ? (double)(h->last_ns - start) / 1e9 : 0;
+	buf_addf(out, "%s: recovered %" PRIu64 " frame%s up to %.1f s, skipped %" PRIu64 " bytes",
+		 h->clean_end ? "damaged" : "unclean end", h->frames, h->frames == 1 ? "" : "s", until, h->skipped_bytes);
 	return true;
 }
 

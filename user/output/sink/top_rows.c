@@ -143,7 +143,8 @@ static void put_head(struct feed *f)
 	if (catalog_meta(c, "tracing"))
 		buf_adds(f->out, "off\nnote\ttracing is off, and this stands still: `alys-bpf ctl on` begins anew\n");
 	if (facts->lost_frees)
-		buf_addf(f->out, "note\tlive is an upper bound: %" PRIu64 " frees were lost\n", facts->lost_frees);
+		buf_addf(f->out, "note\tlive is an upper bound: %" PRIu64 " %s lost\n", facts->lost_frees,
+			 facts->lost_frees == 1 ? "free was" : "frees were");
 	if (format_windows(c)) {
 		buf_adds(f->out, "note\twindows: ");
 		text_clean(f->out, format_windows(c), SIZE_MAX);

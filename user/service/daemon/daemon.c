@@ -294,8 +294,8 @@ static void report_ready(const struct daemon *d)
 {
 	struct continuous_status s;
 	continuous_status(d->recording, &s);
-	log_at(LOG_NORMAL, "daemon %d: %s, %zu processes through %zu files%s%s", (int)d->commands.pid, s.on ? "tracing" : "off",
-	       s.processes, s.files,
+	log_at(LOG_NORMAL, "daemon %d: %s, %zu process%s through %zu file%s%s%s", (int)d->commands.pid, s.on ? "tracing" : "off",
+	       s.processes, s.processes == 1 ? "" : "es", s.files, s.files == 1 ? "" : "s",
 	       !d->http            ? ""
 	       : d->listener.local ? "; http at "
 				   : "; http://",
