@@ -309,8 +309,9 @@ static void snapshot(const struct commands *c, struct client *from, const struct
 		.caller = from,
 		.proc = r->pid ? continuous_find(*c->recording, r->pid) : (struct proc_id){ 0 },
 	};
-	int rc = r->pid && !p.proc.n ? err_set(&err, ESRCH, "process %u is not traced", r->pid)
-				     : continuous_profile(*c->recording, &p, &err);
+	int rc = r->pid && !p.proc.n
+			 ? err_set(&err, ESRCH, "process %u is not traced: `alys-bpf ctl status` lists those that are", r->pid)
+			 : continuous_profile(*c->recording, &p, &err);
 	if (!rc)
 		return;
 	client_put(from);

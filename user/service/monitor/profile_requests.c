@@ -286,7 +286,7 @@ int profiles_ask(struct profiles *p, const struct profile_request *r, struct err
 	struct err why;
 	const struct sink_ops *sink = sink_find(r->format);
 	if (!sink)
-		return err_set(err, EINVAL, "no format \"%s\"", r->format);
+		return err_set(err, EINVAL, "no format \"%s\": `alys-bpf convert --help` lists them", r->format);
 	if (r->proc.n && !heaps_get(p->heaps, r->proc))
 		return err_set(err, ESRCH, "nothing is known of this process yet");
 	if (p->queue_cnt >= WAITING_MAX)
