@@ -22,6 +22,7 @@
 #include "gc.bpf.h"
 #include "return_address.bpf.h"
 #include "caller.bpf.h"
+#include "prove.bpf.h"
 #include "typed.bpf.h"
 #include "nest.bpf.h"
 #include "free.bpf.h"

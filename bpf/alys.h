@@ -253,9 +253,10 @@ struct alys_sampled_object {
 #define ALYS_REG_RSI 4
 #define ALYS_REG_RDI 5
 #define ALYS_REG_RBP 6
-#define ALYS_REG_R8 7    /* up to r15 = 14 */
-#define ALYS_REG_SP 31   /* in notes only */
-#define ALYS_REG_LIST 32 /* no register: the head of the list that the entry stored */
+#define ALYS_REG_R8 7  /* up to r15 = 14 */
+#define ALYS_REG_SP 31 /* in notes only */
+#define ALYS_REG_LIST \
+	32 /* no register: the head of the list that the entry stored; more: the list that register (it - 32) points to */
 
 /* Where an argument of a program's own probe is. */
 #define ALYS_NOTE_NONE 0 /* the probe has no such argument */
@@ -521,7 +522,8 @@ struct alys_config {
 	  "calls of functions chosen by --calls that found no room in the table of their counts")                                \
 	X(43, PREDICTED, NOTE, "predicted", "results known at the entry from the thread's cache: their returns were not probed") \
 	X(44, MISPREDICTED, NOTE, "mispredicted",                                                                                \
-	  "results that were not the block at the head of the thread's cache: from then on that file's returns are all probed")  \
+	  "results that were not the block, or not of the list, that their entry told: after glibc's all its returns are "       \
+	  "probed")                                                                                                              \
 	X(45, HEAP_COLLECTED, NOTE, "heap-collections", "collections of Erlang processes whose outcome was seen")                \
 	X(46, HEAP_KEPT, NOTE, "heap-survivors", "bytes of survivors that they left on young heaps")                             \
 	X(47, HEAP_GREW, NOTE, "heap-grown", "of these, collections that gave their process a larger heap")                      \

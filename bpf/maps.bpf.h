@@ -234,6 +234,8 @@ struct {
 struct call_room {
 	__u64 fsbase;
 	__u64 lists;
+	__u64 execution; /* self_exec_id when the lists were found */
+	__u64 told;      /* what would pair the last call, if its result was told at its entry; else 0 */
 	__u32 extra;
 	__u32 object;
 	__u64 result;          /* with PREDICT_RESULT */
@@ -253,6 +255,11 @@ struct {
 	__type(key, int);
 	__type(value, struct call_room);
 } call_rooms SEC(".maps") __weak;
+
+static __always_inline struct call_room *thread_room(void)
+{
+	return bpf_task_storage_get(&call_rooms, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
 
 struct call_key {
 	__u64 cfa;

@@ -7,11 +7,6 @@
 #ifndef ALYS_PAIR_BY_FRAME_BPF_H
 #define ALYS_PAIR_BY_FRAME_BPF_H
 
-static __always_inline struct call_room *thread_room(void)
-{
-	return bpf_task_storage_get(&call_rooms, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-}
-
 /* Reads the collector's counter, and predicts the result. */
 static __noinline int frame_look(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room)
 {
@@ -67,11 +62,17 @@ static __noinline int frame_leave(struct pt_regs *ctx, const struct alys_site *s
 	return 0;
 }
 
+/* What its exit will see. */
+static __always_inline __u64 pair_of(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa)
+{
+	return site->flags & ALYS_SITE_CALLEE ? PT_REGS_SP(ctx) : cfa;
+}
+
 /* Replaces a call that waits in the frame, and takes over its sample if this one was reached by its jump. */
 static __noinline int call_place(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room, struct request *w,
 				 __u64 cfa)
 {
-	room->pair = site->flags & ALYS_SITE_CALLEE ? PT_REGS_SP(ctx) : cfa;
+	room->pair = pair_of(ctx, site, cfa);
 	struct call_key key = call_key(room->pair), own = { .cfa = cfa, .tgid = key.tgid };
 	if (config.interval)
 		gc_clear_unsampled(&own); /* a later jump in this frame is this call's, not an earlier one's */
@@ -110,6 +111,8 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 	struct call_room *room = NULL;
 	if (is_idle(ctx, site, &w, cfa)) {
 		count_hit(site->shape);
+		if (site->nest == ALYS_NEST_CALLER)
+			lists_forget_told(thread_room(), pair_of(ctx, site, cfa));
 		goto leave;
 	}
 	room = thread_room();
@@ -118,6 +121,7 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 		count_loss(ALYS_ST_LOST_PENDING);
 		return NULL;
 	}
+	lists_forget_told(room, pair_of(ctx, site, cfa));
 	frame_stack(ctx, room, cfa, w.interval != NOT_SAMPLED);
 	room->now.caller = caller_of(cfa, LINK_REGISTER(ctx), room->slot);
 	why = is_nested_call(ctx, site, cfa, room->now.caller) ? ALYS_ST_NESTED : 0;
@@ -148,6 +152,7 @@ drop:
 static __noinline int frame_end(struct call_room *room)
 {
 	if (room->prediction_kind == PREDICT_RESULT && !room->now.trial) {
+		room->told = room->pair;
 		call_finish(&room->now, room->result);
 		return 0;
 	}
@@ -166,10 +171,14 @@ static __noinline int frame_end(struct call_room *room)
 
 static __always_inline __u64 result_at(struct pt_regs *ctx, const struct alys_site *site, const struct pending *p)
 {
-	__u64 result = 0;
-	if (site->reg != ALYS_REG_LIST && p->shape != ALYS_SHAPE_BATCH)
-		result = register_of(ctx, site);
-	else if (!p->out || !read_word(&result, p->out))
+	__u64 result = 0, at = p->out;
+	if (site->reg < ALYS_REG_LIST && p->shape != ALYS_SHAPE_BATCH)
+		return register_of(ctx, site);
+	if (site->reg > ALYS_REG_LIST && p->shape != ALYS_SHAPE_BATCH) {
+		at = list_in(ctx, site);
+		lists_judge(site, p, at);
+	}
+	if (!at || !read_word(&result, at))
 		count(ALYS_ST_EXIT_UNPAIRED);
 	return result;
 }
@@ -201,6 +210,7 @@ static __always_inline int frame_return(struct pt_regs *ctx)
 	if (site->nest == ALYS_NEST_THREAD)
 		thread_unmark(key.cfa);
 	if (!p) {
+		lists_refute(site, key.cfa);
 		if (site->nest == ALYS_NEST_CALLER)
 			gc_clear_unsampled(&key);
 		/* After a trial, exits of both lists stay attached for a while. */

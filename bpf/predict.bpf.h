@@ -93,6 +93,7 @@ static __noinline bool lists_look_up(struct call_room *t, const struct alys_site
 	t->fsbase = fsbase;
 	t->object = site->object;
 	t->lists = lists;
+	t->execution = bpf_get_current_task_btf()->self_exec_id;
 	return lists != 0;
 }
 
@@ -100,8 +101,18 @@ static __noinline bool lists_look_up(struct call_room *t, const struct alys_site
 static __always_inline bool lists_known(struct call_room *t, const struct alys_site *site, const struct alys_object *o,
 					__u64 bias)
 {
-	__u64 fsbase = THREAD_POINTER(bpf_get_current_task_btf());
-	return (t->lists && t->fsbase == fsbase && t->object == site->object) || lists_look_up(t, site, o, bias);
+	struct task_struct *task = bpf_get_current_task_btf();
+	bool same = t->execution == task->self_exec_id && t->fsbase == THREAD_POINTER(task) && t->object == site->object;
+	return (same && t->lists) || lists_look_up(t, site, o, bias);
+}
+
+/* Where the list for this request lies in a thread's lists; negative if there is none. */
+static __always_inline __s64 list_offset(const struct alys_lists *l, __u64 size, __u32 extra, __u32 kind)
+{
+	__u64 granules = (size + extra + GRANULE - 1) / GRANULE;
+	if (kind >= l->kinds || size > 1 << 20 || granules >= l->per_kind)
+		return -1;
+	return (kind * l->per_kind + granules) * 8;
 }
 
 enum prediction {
@@ -114,10 +125,10 @@ enum prediction {
 static __always_inline enum prediction predict(const struct alys_object *o, const struct call_room *t, __u64 size, __u32 kind,
 					       __u64 *word, __u64 *out)
 {
-	__u64 granules = (size + t->extra + GRANULE - 1) / GRANULE;
-	if (kind >= o->lists.kinds || size > 1 << 20 || granules >= o->lists.per_kind)
+	__s64 at = list_offset(&o->lists, size, t->extra, kind);
+	if (at < 0)
 		return PREDICT_NOTHING;
-	*out = t->lists + (kind * o->lists.per_kind + granules) * 8;
+	*out = t->lists + at;
 	/* Through the BPF stack: the kernel checks other destinations longer before it copies. */
 	__u64 head;
 	if (!read_word(&head, *out))

@@ -19,7 +19,7 @@ from conftest import ALYS, alys, assert_law, assert_same, convert, each_event, e
 pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 # Programs whose every call must be found, site by site.
-EXACT = ["c_libc", "c_static", "c_musl", "c_musl_static", "c_gc", "c_gcentries", "c_threads", "c_leaves", "c_seccomp", "c_dlopen",
+EXACT = ["c_libc", "c_static", "c_musl", "c_musl_static", "c_gc", "c_gcentries", "c_gcthreads", "c_gcthreads_static", "c_threads", "c_leaves", "c_seccomp", "c_dlopen",
          "cpp_new", "cpp_exceptions", "alloc.debug", "alloc.release", "alloc.staticgc"]
 # Of these, the ones in which nobody but the sites allocates once they are ready.
 PURE = {"c_libc", "c_static", "c_musl", "c_musl_static", "c_gc", "c_gcentries", "c_seccomp"}
@@ -69,6 +69,20 @@ def test_exact(started, tmp_path, name, run):
         if run is attach and name in PURE and name not in DEEP:
             assert not conftest.busy(seen[pid].get(None, {}))
     assert_law(trace)
+
+
+def test_thread_that_left_its_collector_and_came_back(started, tmp_path):
+    """Its free lists are others then. One result is told from the old ones, which is noticed."""
+    trace = tmp_path / "t.alys"
+    (truth,) = attach(started, trace, "c_gcback").values()
+    blocks = {}
+    for event in events_of(trace, tmp_path):
+        if event["kind"] == "alloc":
+            blocks.setdefault(site_of(event), []).append(event["addr"])
+    assert {site: len(blocks[site]) for site in truth} == {site: said["allocs"] for site, said in truth.items()}
+    made = sum(said["allocs"] for said in truth.values())
+    assert made - 1 <= len({addr for site in truth for addr in blocks[site]}) <= made
+    assert assert_law(trace).rows["mispredicted"] == 1
 
 
 # mimalloc's own operator new aborts where cpp_new expects an exception, traced or not.

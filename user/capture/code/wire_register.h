@@ -7,7 +7,7 @@
 
 /* The preferred one of these registers: the result's, then what a call preserves. */
 uint8_t wire_reg(insn_regs regs);
-/* NULL: this machine has none of this number, or it is the stack pointer. */
+/* NULL: this machine has none of this number, or it is the stack pointer. Of a list its head, wherever its address is. */
 const char *wire_name(uint8_t reg);
 
 #endif

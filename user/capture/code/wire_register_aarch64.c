@@ -20,5 +20,6 @@ const char *wire_name(uint8_t reg)
 		"x16", "x17", "x18", "x19", "x20", "x21", "x22", "x23",
 		"x24", "x25", "x26", "x27", "x28", "x29", "x30", [ALYS_REG_LIST] = "the list's head",
 	};
-	return reg <= ALYS_REG_LIST ? names[reg] : NULL;
+	bool listed = reg > ALYS_REG_LIST && reg < 2 * ALYS_REG_LIST && names[reg - ALYS_REG_LIST];
+	return reg <= ALYS_REG_LIST ? names[reg] : listed ? names[ALYS_REG_LIST] : NULL;
 }

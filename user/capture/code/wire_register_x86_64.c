@@ -34,5 +34,6 @@ const char *wire_name(uint8_t reg)
 		"rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "r8",
 		"r9",  "r10", "r11", "r12", "r13", "r14", "r15", [ALYS_REG_LIST] = "the list's head",
 	};
-	return reg <= ALYS_REG_LIST ? names[reg] : NULL;
+	bool listed = reg > ALYS_REG_LIST && reg < 2 * ALYS_REG_LIST && names[reg - ALYS_REG_LIST];
+	return reg <= ALYS_REG_LIST ? names[reg] : listed ? names[ALYS_REG_LIST] : NULL;
 }

@@ -266,10 +266,11 @@ static uint16_t exit_flags(const struct probe *p, const struct site_list *l, uin
 	return flags;
 }
 
-static bool has_exit(const struct site_list *l, uint64_t offset)
+/* Is it an exit at which this list's results are seen? */
+static bool sees_at(const struct site_list *l, uint64_t offset, enum probe_returns returns)
 {
-	for (size_t i = 0; i < l->exits_cnt; i++) {
-		if (l->exits[i].offset == offset)
+	for (uint32_t i = 0; i < l->exits_cnt; i++) {
+		if (l->exits[i].offset == offset && exit_user(l, i, returns))
 			return true;
 	}
 	return false;
@@ -292,7 +293,7 @@ static int plan_exits(struct plan *plan, struct probe *p, const struct site_list
 	int rc = 0;
 	for (uint32_t x = 0; x < l->exits_cnt && !rc; x++) {
 		const struct site *s = exit_user(l, x, plan->order->returns);
-		bool shared = other && has_exit(other, l->exits[x].offset);
+		bool shared = other && sees_at(other, l->exits[x].offset, plan->order->returns);
 		struct alys_site wire;
 		uint64_t cookie;
 		if (!s || (shared && predict))

@@ -147,11 +147,12 @@ static int add_exit_of(struct site *s, bool slow, uint32_t exit)
 	return slot ? 0 : -ENOMEM;
 }
 
-static int add_refill_exit(struct plan *p, struct site *s, const struct flow_node *n)
+static int add_refill_exit(struct plan *p, struct site *s, const struct refill *refill)
 {
+	const struct flow_node *n = refill->exit;
 	struct site_exit x = { .vaddr = n->in.vaddr,
 			       .cfa_off = (uint32_t)n->cfa,
-			       .reg = ALYS_REG_LIST,
+			       .reg = ALYS_REG_LIST + (refill->list ? wire_reg(refill->list) : 0),
 			       .emulated = true,
 			       .why = { .choice = EXIT_REFILLED } };
 	struct site_exit *slot = elf_offset_of(p->funcs.elf, x.vaddr, &x.offset) ? VEC_PUSH(p->list, exits) : NULL;
@@ -195,7 +196,7 @@ int lists_find(struct plan *p, struct site *s)
 		return rc;
 	s->predicted = true;
 	/* Within the function itself, results come from the lists; all other exits are slow ones. */
-	rc = add_refill_exit(p, s, refill.exit);
+	rc = add_refill_exit(p, s, &refill);
 	for (size_t i = 0; i < s->exits_cnt && !rc; i++) {
 		uint64_t at = p->list->exits[s->exits[i]].vaddr;
 		if (at < b->flow.lo || at >= b->flow.hi)
