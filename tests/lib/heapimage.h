@@ -18,6 +18,7 @@
 
 #include "boehm/detection.h"
 #include "boehm/heap.h"
+#include "elf/arch.h"
 
 #define IMAGE_BASE 0x7f4000000000ull /* aligned to 4 MiB */
 #define IMAGE_SZ (1u << 20)
@@ -78,7 +79,7 @@ static inline struct elf *image_elf(int *fd)
 	} file = {
 		.head = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
 			  .e_type = ET_DYN,
-			  .e_machine = EM_X86_64,
+			  .e_machine = elf_arch.machine,
 			  .e_version = EV_CURRENT,
 			  .e_phoff = sizeof(Elf64_Ehdr),
 			  .e_ehsize = sizeof(Elf64_Ehdr),

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cursor.h"
 #include "boehm/block_header.h"
+#include "boehm/getter.h"
 #include "boehm/scan.h"
 
 #define SCANNED_MAX (1ull << 30) /* writable memory searched, in bytes */
@@ -51,36 +51,14 @@ static int take_symbol(void *ctx, const struct elf_symbol *s)
 
 /* --- variables returned by small functions ------------------------------------------------------ */
 
-#define CODE_SZ 24
-
-static bool take_bytes(struct cursor *c, const char *bytes, size_t n)
-{
-	if (cursor_left(c) < n || memcmp(c->at, bytes, n))
-		return false;
-	c->at += n;
-	return true;
-}
-
-/*
- * Matches [endbr64] mov VARIABLE(%rip),%eax or %rax; ret and returns the variable's address in the process. With a
- * second load, the first one reads an entry of the global offset table. 0: no match.
- */
+/* The address of the variable in the process; 0: not found. */
 static uint64_t variable_of(const struct finding *f, uint64_t function)
 {
-	const uint8_t *code = function ? elf_bytes(f->elf, function, CODE_SZ) : NULL;
-	struct cursor c = cursor_over(code, code ? CODE_SZ : 0);
-	if (!code)
+	const uint8_t *code = function ? elf_bytes(f->elf, function, GETTER_SZ) : NULL;
+	struct getter g = code ? getter_in(code, f->bias + function) : (struct getter){ 0 };
+	if (g.from_table && memory_read(f->m, g.addr, &g.addr, sizeof(g.addr)))
 		return 0;
-	take_bytes(&c, "\xf3\x0f\x1e\xfa", 4);
-	bool wide = take_bytes(&c, "\x48", 1);
-	if (!take_bytes(&c, "\x8b\x05", 2))
-		return 0;
-	int32_t distance = (int32_t)cursor_le(&c, 4);
-	uint64_t addr = f->bias + function + (uint64_t)(c.at - code) + (uint64_t)(int64_t)distance, there;
-	if (take_bytes(&c, "\xc3", 1))
-		return addr;
-	bool twice = wide && (take_bytes(&c, "\x48\x8b\x00", 3) || take_bytes(&c, "\x8b\x00", 2));
-	return twice && take_bytes(&c, "\xc3", 1) && !memory_read(f->m, addr, &there, sizeof(there)) ? there : 0;
+	return g.addr;
 }
 
 static void find_variables(struct finding *f)
