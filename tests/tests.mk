@@ -37,7 +37,7 @@ wraps_test_liveness_marks := wakeup_new wakeup_free wakeup_fd wakeup_drain intak
 wraps_test_liveness := marks_take marks_read marks_count marks_watch marks_forget marks_facts
 # Only these parts of a module are fuzzed: its other files depend on most of the program.
 sources_fuzz_glibc = $(addprefix user/heap/glibc/,$(addsuffix .c,arena arena_layout free_lists glibc_heap malloc_chunks mapped sums walk)) \
-	user/heap/boehm/memory.c user/heap/boehm/space.c $(call c_files,$(foreach m,base machine access sandbox elf,$(call folder_of,$(m))))
+	user/heap/boehm/memory.c user/heap/boehm/space.c $(call c_files,$(foreach m,base machine access sandbox elf unkilled,$(call folder_of,$(m))))
 sources_fuzz_daemon = user/service/daemon/protocol.c $(call c_files,user/foundation/base)
 fuzz_objects = $(or $(sources_$(1):%.c=$(BUILD)/%.o),$(call module_objects,$(call modules_for,$(1))))
 

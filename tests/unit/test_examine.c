@@ -25,11 +25,12 @@
 #include "examine/examination.h"
 #include "examine/examiner.h"
 
-#define GLIBC "/lib/x86_64-linux-gnu/libc.so.6"
-#define LIBGC "/usr/lib/x86_64-linux-gnu/libgc.so.1"
+#define GLIBC "/lib/" TEST_MACHINE "-linux-gnu/libc.so.6"
+#define LIBGC "/usr/lib/" TEST_MACHINE "-linux-gnu/libgc.so.1"
+#define LIBM "/lib/" TEST_MACHINE "-linux-gnu/libm.so.6"
 #define ALL (FINDINGS_OUTLINE | FINDINGS_SITES | FINDINGS_ROWS | FINDINGS_START)
 
-static const char *const paths[] = { GLIBC, LIBGC, "/proc/self/exe", "/lib64/ld-linux-x86-64.so.2", "/usr/bin/env" };
+static const char *const paths[] = { GLIBC, LIBGC, "/proc/self/exe", LIBM, "/usr/bin/env" };
 static const struct findings_ask all = { .parts = ALL, .refill = true };
 
 static void make(const char *path, struct buf *out)

@@ -252,7 +252,7 @@ static void compare_arm64(const char *path, uint64_t at_least, uint64_t unsuppor
 	close(fd);
 }
 
-#define LIB "/usr/lib/x86_64-linux-gnu/"
+#define LIB "/usr/lib/" TEST_MACHINE "-linux-gnu/"
 
 static void test_libc(void **state)
 {
