@@ -23,6 +23,7 @@
 #include "return_address.bpf.h"
 #include "caller.bpf.h"
 #include "prove.bpf.h"
+#include "learn.bpf.h"
 #include "typed.bpf.h"
 #include "nest.bpf.h"
 #include "free.bpf.h"

@@ -181,6 +181,9 @@ static __always_inline bool is_unwanted(struct pt_regs *ctx, const struct alys_s
 /* The same, no nested calls can follow, and no call waits in this frame. */
 static __always_inline bool is_idle(struct pt_regs *ctx, const struct alys_site *site, const struct request *w, __u64 cfa)
 {
+	/* This call may refill a list, by which lists become known. */
+	if (THREAD_POINTER_LATE && site->flags & ALYS_SITE_LISTS)
+		return false;
 	if (!(site->flags & ALYS_SITE_LEAF) || !is_unwanted(ctx, site, w))
 		return false;
 	struct call_key key = call_key(cfa);

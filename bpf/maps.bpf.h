@@ -236,6 +236,10 @@ struct call_room {
 	__u64 lists;
 	__u64 execution; /* self_exec_id when the lists were found */
 	__u64 told;      /* what would pair the last call, if its result was told at its entry; else 0 */
+	/* Used with THREAD_POINTER_LATE. */
+	__u64 stale;    /* thread pointer of the program before */
+	__u64 asked;    /* CFA of a call whose lists were not known, 0 = none */
+	__u64 asked_at; /* where its list lies in them */
 	__u32 extra;
 	__u32 object;
 	__u64 result;          /* with PREDICT_RESULT */

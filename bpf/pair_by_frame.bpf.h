@@ -122,6 +122,8 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 		return NULL;
 	}
 	lists_forget_told(room, pair_of(ctx, site, cfa));
+	if (THREAD_POINTER_LATE)
+		lists_ask(ctx, site, room, w.size, pair_of(ctx, site, cfa));
 	frame_stack(ctx, room, cfa, w.interval != NOT_SAMPLED);
 	room->now.caller = caller_of(cfa, LINK_REGISTER(ctx), room->slot);
 	why = is_nested_call(ctx, site, cfa, room->now.caller) ? ALYS_ST_NESTED : 0;
@@ -206,6 +208,8 @@ static __always_inline int frame_return(struct pt_regs *ctx)
 	if (!site)
 		return 0;
 	struct call_key key = call_key(PT_REGS_SP(ctx) + site->cfa_off);
+	if (THREAD_POINTER_LATE)
+		lists_learn(ctx, site, key.cfa);
 	struct pending *p = frame_find(&key);
 	if (site->nest == ALYS_NEST_THREAD)
 		thread_unmark(key.cfa);
@@ -241,6 +245,8 @@ static __always_inline int frame_note_prediction(struct pt_regs *ctx)
 	if (!site)
 		return 0;
 	struct call_key key = call_key(PT_REGS_SP(ctx) + site->cfa_off);
+	if (THREAD_POINTER_LATE)
+		lists_learn(ctx, site, key.cfa);
 	struct pending *p = frame_find(&key);
 	if (!p || !p->trial)
 		return 0;

@@ -70,6 +70,8 @@ __weak int list_length(__u64 block)
 static __always_inline __u64 tls_address(const struct alys_lists *l, __u64 fsbase, __u64 bias)
 {
 	__u64 index[2], dtv, block;
+	if (THREAD_POINTER_LATE && !fsbase)
+		return 0;
 	if (!l->tls_index_vaddr)
 		return fsbase + l->tls_offset;
 	if (bpf_probe_read_user(index, sizeof(index), (void *)(l->tls_index_vaddr + bias)))
@@ -83,17 +85,23 @@ static __always_inline __u64 tls_address(const struct alys_lists *l, __u64 fsbas
 	return block + index[1];
 }
 
+static __always_inline void lists_set(struct call_room *t, __u64 lists, __u64 fsbase, __u32 object)
+{
+	t->fsbase = fsbase;
+	t->object = object;
+	t->lists = lists;
+	t->execution = bpf_get_current_task_btf()->self_exec_id;
+}
+
 static __noinline bool lists_look_up(struct call_room *t, const struct alys_site *site, const struct alys_object *o, __u64 bias)
 {
 	__u64 fsbase = THREAD_POINTER(bpf_get_current_task_btf());
-	__u64 pointer = tls_address(&o->lists, fsbase, bias), lists = 0;
+	bool stale = THREAD_POINTER_LATE && fsbase == t->stale;
+	__u64 pointer = stale ? 0 : tls_address(&o->lists, fsbase, bias), lists = 0;
 	if (!pointer || !read_word(&lists, pointer) ||
 	    bpf_probe_read_user(&t->extra, sizeof(t->extra), (void *)(o->lists.extra_vaddr + bias)))
 		lists = 0;
-	t->fsbase = fsbase;
-	t->object = site->object;
-	t->lists = lists;
-	t->execution = bpf_get_current_task_btf()->self_exec_id;
+	lists_set(t, lists, fsbase, site->object);
 	return lists != 0;
 }
 

@@ -11,6 +11,7 @@
 #include "alys.h"
 #include "maps.bpf.h"
 #include "numbers.bpf.h"
+#include "machine.bpf.h"
 #include "stats.bpf.h"
 #include "filter.bpf.h"
 #include "emit.bpf.h"
@@ -50,6 +51,14 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+/* The kernel has the old program's thread pointer. */
+static __always_inline void note_stale_pointer(void)
+{
+	struct call_room *room = thread_room();
+	if (room)
+		room->stale = THREAD_POINTER(bpf_get_current_task_btf());
+}
+
 SEC("raw_tp/sched_process_exec")
 int on_exec(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -59,6 +68,8 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 	map_list_drop(tgid);
 	bpf_map_delete_elem(&gc_states, &tgid);
 	__sync_fetch_and_add(&gc_epoch, 1);
+	if (THREAD_POINTER_LATE)
+		note_stale_pointer();
 	struct hold held = hold_wanted();
 	__u64 program = bpf_get_current_task_btf()->self_exec_id;
 	hold(&held, emit_proc_at(ALYS_EV_EXEC, program, held.time, held.who, BPF_RB_FORCE_WAKEUP));

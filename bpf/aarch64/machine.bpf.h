@@ -25,6 +25,11 @@ struct pt_regs___machine {
 
 #define MACHINE_OF(regs) ((const struct pt_regs___machine *)(regs))
 #define THREAD_POINTER(task) (((const struct thread_struct___arm64 *)&(task)->thread)->uw.tp_value)
+/*
+ * The kernel learns of it when it switches to another thread: after an exec it still has the old program's. It knows those of new
+ * threads from the start.
+ */
+#define THREAD_POINTER_LATE 1
 /* The address of the table of thread-local blocks (DTV), from the thread pointer: TLS variant I. */
 #define DTV_AT(pointer) (pointer)
 

@@ -10,6 +10,7 @@
 #define TLS_OFFSET(words) 0
 #define TLS_INDEX_AT(words) 0
 #define THREAD_POINTER(task) ((task)->thread.fsbase)
+#define THREAD_POINTER_LATE 0
 /* TLS as in Drepper's "ELF Handling For Thread-Local Storage", 3.4.2 and 4.4.6: variant II. */
 #define DTV_AT(pointer) ((pointer) + 8)
 

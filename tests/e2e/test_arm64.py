@@ -60,4 +60,4 @@ def test_unit(emulator, name):
 
 def test_doctor_says_what_is_missing(program):
     code, out, _ = run(program, "doctor")
-    assert code and re.search(rb"^architecture +no +calls are recorded as on x86-64, but no result is known at the entry", out, re.M)
+    assert code and re.search(rb"^architecture +no +calls are recorded as on x86-64, but no result of malloc is known at the entry", out, re.M)

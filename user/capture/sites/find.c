@@ -209,15 +209,10 @@ static bool is_library(const struct funcs *f, size_t gc)
 	       !funcs_named(f, "_start") && !funcs_named(f, "main");
 }
 
-/*
- * Exits of calls that are predicted are not probed: a thread whose lists cannot be found would lose all of them, until the
- * kernel knows the thread's pointer.
- */
 static int find_predictions(struct plan *p)
 {
-	bool can = p->options->cheap_exits && insn_machine.thread_known;
 	int rc = 0;
-	for (size_t i = 0; i < p->list->sites_cnt && !rc && can; i++) {
+	for (size_t i = 0; i < p->list->sites_cnt && !rc && p->options->cheap_exits; i++) {
 		struct site *s = &p->list->sites[i];
 		if (s->state != SITE_PROBED || !(s->row->flags & ALYS_SITE_GC_KIND))
 			continue;

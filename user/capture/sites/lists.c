@@ -192,8 +192,9 @@ int lists_find(struct plan *p, struct site *s)
 		return -ENOMEM;
 	struct refill refill;
 	int rc = read_lists(p, b, &p->list->lists, &refill);
-	if (rc <= 0)
-		return rc;
+	/* The lists of a thread with an unknown pointer become known by a refill. */
+	if (rc <= 0 || !(refill.list || insn_machine.thread_known))
+		return rc < 0 ? rc : 0;
 	s->predicted = true;
 	/* Within the function itself, results come from the lists; all other exits are slow ones. */
 	rc = add_refill_exit(p, s, &refill);
