@@ -218,6 +218,23 @@ static void test_no_arena(void **state)
 	mimage_end(&im);
 }
 
+/* A thread lost its processor between the two words of a bin. */
+static void test_bins_half_changed(void **state)
+{
+	struct mallocimage im;
+	struct glibc_layout l;
+	struct err err = { 0 };
+	(void)state;
+	struct sample s = fill(&im);
+	assert_int_equal(mimage_layout(&im, &l, &err), 0);
+	const uint64_t bin = l.main_arena + l.bins + 20 * 16;
+	for (uint64_t k = 0; k < 3; k++) {
+		mimage_put(&im, bin + k * 16, s.used);
+		assert_int_equal(mimage_layout(&im, &l, &err), k < 2 ? 0 : -ENOTSUP);
+	}
+	mimage_end(&im);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +245,7 @@ int main(void)
 		cmocka_unit_test(test_lists_that_do_not_fit_are_counted),
 		cmocka_unit_test(test_what_changes_while_it_is_read),
 		cmocka_unit_test(test_no_arena),
+		cmocka_unit_test(test_bins_half_changed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

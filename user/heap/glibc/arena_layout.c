@@ -10,6 +10,7 @@
 #define DATA_MAX (64u << 20)
 #define PIECE (256u << 10)
 #define LOOKS 20    /* bins may change while they are read */
+#define CHANGING 2  /* bins: a thread that does not run may be in the middle of taking a block out of one, or of putting one in */
 #define EMPTY_MIN 8 /* bins that point to themselves */
 #define VERSION_TEXT "GNU C Library"
 #define RELEASE "release version 2."
@@ -69,10 +70,11 @@ static int read_data(struct memory *m, const struct space_region *r, struct data
 /* Bins that are empty, of an arena whose bins may begin at word i; 0: they do not. */
 static unsigned empty_bins(const struct data *d, size_t i)
 {
-	unsigned empty = 0;
+	unsigned empty = 0, changing = 0;
 	for (size_t k = 0; k < GLIBC_BINS; k++, i += 2) {
 		uint64_t self = d->start + i * 8 - 16, fd = d->words[i], bk = d->words[i + 1];
-		if (!fd || !bk || fd & 15 || bk & 15 || (fd == self) != (bk == self))
+		changing += (fd == self) != (bk == self);
+		if (!fd || !bk || fd & 15 || bk & 15 || changing > CHANGING)
 			return 0;
 		empty += fd == self;
 	}
