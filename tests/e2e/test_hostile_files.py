@@ -14,6 +14,7 @@ import pytest
 
 import hostile_elf
 from conftest import ALYS, TIMEOUT, children_of, ledger
+from memory import one_memory
 
 pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
@@ -91,8 +92,10 @@ class Watch:
 
     def look(self):
         while not self.over.wait(0.01):
-            total = 0
-            for pid in family(self.pid):
+            total, pids = 0, family(self.pid)
+            for i, pid in enumerate(pids):
+                if any(one_memory(pid, other) for other in pids[:i]):
+                    continue
                 try:
                     total += int(status_of(pid, "VmRSS")[0].split()[0]) << 10
                     if self.much and bytes_read(pid) > self.much:
