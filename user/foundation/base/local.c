@@ -11,6 +11,9 @@
 #include <unistd.h>
 
 #define GROUP "alys"
+/* A daemon that was killed answers until its processes have taken their probes out. */
+#define ENDING_MS 1000
+#define LOOK_MS 20
 
 gid_t local_group(void)
 {
@@ -28,6 +31,17 @@ static bool is_answered(const struct sockaddr_un *a, int type)
 	return yes;
 }
 
+/* Not only by a daemon that is about to end. */
+static bool stays_answered(const struct sockaddr_un *a, int type)
+{
+	bool yes = is_answered(a, type);
+	for (int ms = 0; yes && ms < ENDING_MS; ms += LOOK_MS) {
+		usleep(LOOK_MS * 1000);
+		yes = is_answered(a, type);
+	}
+	return yes;
+}
+
 static int clear_place(const struct local_place *p, const struct sockaddr_un *a, struct err *err)
 {
 	struct stat st;
@@ -35,12 +49,12 @@ static int clear_place(const struct local_place *p, const struct sockaddr_un *a,
 		return 0;
 	if (!S_ISSOCK(st.st_mode))
 		return err_set(err, EEXIST, "%s exists and is not a socket: choose another path with %s", p->path, p->option);
-	if (is_answered(a, p->type))
+	if (stays_answered(a, p->type))
 		return err_set(err, EADDRINUSE,
 			       "another alys-bpf daemon answers at %s: stop it with `alys-bpf ctl stop`, or "
 			       "give this one its own %s",
 			       p->path, p->option);
-	return unlink(p->path) ? err_set(err, errno, "cannot take over %s: %s", p->path, strerror(errno)) : 0;
+	return unlink(p->path) && errno != ENOENT ? err_set(err, errno, "cannot take over %s: %s", p->path, strerror(errno)) : 0;
 }
 
 /* The group is set before the mode, so that nobody else can connect in between. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * base/local: a Unix socket that listens at a path. A socket left by a killed process is replaced; one that still
- * answers is not. Only sockets are ever removed.
+ * answers after a second is not. Only sockets are ever removed.
  */
 #ifndef ALYS_BASE_LOCAL_H
 #define ALYS_BASE_LOCAL_H
