@@ -43,11 +43,28 @@ def test_everything_is_there(installed):
     assert os.readlink(installed / "usr/bin/alys_converter") == "alys-bpf"
     assert re.search(r"^\.TH ALYS-BPF 1 ", (installed / "usr/share/man/man1/alys-bpf.1").read_text(), re.M), "where it lies"
     assert "/usr/bin/alys-bpf daemon" in (installed / "lib/systemd/system/alys-bpf.service").read_text()
-    help_text = subprocess.run([installed / "usr/bin/alys-bpf", "daemon", "--help"], capture_output=True, text=True,
-                               timeout=TIMEOUT).stdout
+    help_text = help_of(installed, "daemon", "all")
     for line in (installed / "etc/alys-bpf/daemon.conf").read_text().splitlines():
         if line and not line.startswith("#"):
             assert f"--{line.split()[0]}" in help_text, line
+
+
+def test_help_fits_a_screen(installed):
+    """It has what is wanted every day, and says how to see the rest."""
+    for verb in verbs_of(installed):
+        every_day, everything = help_of(installed, verb), help_of(installed, verb, "all")
+        assert len(every_day.splitlines()) <= 48 and max(map(len, everything.splitlines())) <= 80, verb
+        assert set(options_in(every_day)) <= set(options_in(everything)) and options_in(everything)
+        assert (f"\nMore options: alys-bpf {verb} --help all," in every_day) == (every_day != everything), verb
+
+
+def help_of(installed, verb, *words):
+    done = subprocess.run([installed / "usr/bin/alys-bpf", verb, "--help", *words], capture_output=True, text=True, timeout=TIMEOUT)
+    return done.stdout
+
+
+def options_in(text):
+    return re.findall(r"^ {2,6}(?:-\w, )?(--[\w-]+)", text, re.M)
 
 
 def verbs_of(installed):
@@ -63,8 +80,7 @@ def test_every_verb_has_its_page(installed):
         done = subprocess.run(["man", "--warnings", "-l", page], capture_output=True, text=True, timeout=TIMEOUT,
                               env=os.environ | {"MANWIDTH": "200", "LC_ALL": "C.UTF-8"})
         assert done.returncode == 0 and not done.stderr, done.stderr
-        help_text = subprocess.run([installed / "usr/bin/alys-bpf", verb, "--help"], capture_output=True, text=True, timeout=TIMEOUT).stdout
-        for option in re.findall(r"^ {2,6}(?:-\w, )?(--[\w-]+)", help_text, re.M):
+        for option in options_in(help_of(installed, verb, "all")):
             assert option in done.stdout.replace("\N{HYPHEN}", "-"), (verb, option)
 
 

@@ -97,13 +97,14 @@ static int print_man(const char *name)
 	return print(&text);
 }
 
-static bool wants_help(int argc, char **argv)
+/* Where --help stands among the options; 0: nowhere. */
+static int find_help(int argc, char **argv)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
-			return true;
+			return i;
 	}
-	return false;
+	return 0;
 }
 
 /* The command line for `info`. Arguments of the traced command may contain secrets: only its name is kept. */
@@ -126,9 +127,10 @@ static char *words_of(int argc, char **argv)
 static int run_verb(const struct verb *v, int argc, char **argv)
 {
 	struct err err = { 0 };
-	if (wants_help(argc, argv)) {
+	int help = find_help(argc, argv);
+	if (help) {
 		struct buf text = { 0 };
-		opts_help(v, &text);
+		opts_help(v, help + 1 < argc && !strcmp(argv[help + 1], "all"), &text);
 		return print(&text);
 	}
 	char *options = calloc(1, v->options_sz), *line = words_of(argc, argv);

@@ -35,8 +35,10 @@ void opts_bash(const struct verb *const *verbs, struct buf *out)
 	buf_adds(out, "\tesac\n\tcase $verb in\n");
 	for (size_t v = 0; verbs[v]; v++) {
 		buf_addf(out, "\t%s) w='--help", verbs[v]->name);
-		for (size_t i = 0; verbs[v]->opts[i].name; i++)
-			buf_addf(out, " --%s", verbs[v]->opts[i].name);
+		for (const struct opt *o = verbs[v]->opts; o->name; o++) {
+			if (!opt_is_section(o))
+				buf_addf(out, " --%s", o->name);
+		}
 		buf_adds(out, "';;\n");
 	}
 	buf_adds(out, "\tesac\n\t[[ $COMP_CWORD -eq 1 ]] && w+='");
@@ -66,6 +68,8 @@ void opts_zsh(const struct verb *const *verbs, struct buf *out)
 		struct buf row = { 0 };
 		for (size_t i = 0; verbs[v]->opts[i].name; i++) {
 			const struct opt *o = &verbs[v]->opts[i];
+			if (opt_is_section(o))
+				continue;
 			buf_addf(&row, " '--%s[", o->name);
 			quote_single(&row, o->help);
 			buf_adds(&row, "]");
@@ -101,6 +105,8 @@ void opts_fish(const struct verb *const *verbs, struct buf *out)
 		buf_adds(out, "'\n");
 		for (size_t i = 0; verbs[v]->opts[i].name; i++) {
 			const struct opt *o = &verbs[v]->opts[i];
+			if (opt_is_section(o))
+				continue;
 			buf_adds(out, "complete -c alys-bpf");
 			if (v)
 				buf_addf(out, " -n '__fish_seen_subcommand_from %s'", verbs[v]->name);

@@ -33,7 +33,8 @@ static int run(void *opts, struct err *err)
 
 const struct verb verb_ctl = {
 	.name = "ctl",
-	.usage = "ctl [OPTIONS] status|on|off|add PID|remove PID|sample bytes:N|snapshot [PID|all [FORMAT]]|rotate|stop",
+	.usage = "ctl [OPTIONS] status|on|off|add PID|remove PID|sample bytes:N|\n"
+		 "                    snapshot [PID|all [FORMAT]]|rotate|stop",
 	.summary = "Ask a running daemon, or change what it does.",
 	.opts = options,
 	.options_sz = sizeof(struct ctl_options),

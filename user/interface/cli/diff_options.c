@@ -17,6 +17,7 @@ static const struct opt options[] = {
 	{ "flamegraph", 0, "OUT", opt_text, AT(flamegraph), NULL, NULL, "write a differential flame graph (SVG) instead" },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "--flamegraph: replace an existing file" },
 	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
+	TABLE_MORE_OPTIONS(TABLE_AT),
 	{ 0 },
 };
 

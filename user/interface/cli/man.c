@@ -35,6 +35,13 @@ static void add_purpose(struct buf *out, const char *summary)
 	buf_free(&text);
 }
 
+static void add_section(const struct opt *o, struct buf *out)
+{
+	buf_adds(out, ".SS ");
+	roff(out, o->help);
+	buf_adds(out, "\n");
+}
+
 static void add_option(const struct opt *o, struct buf *out)
 {
 	buf_adds(out, ".TP\n\\fB");
@@ -96,8 +103,12 @@ void man_verb(const struct verb *v, struct buf *out)
 	buf_adds(out, "\n.fi\n.SH DESCRIPTION\n");
 	roff(out, v->summary);
 	buf_adds(out, "\n.SH OPTIONS\n");
-	for (size_t i = 0; v->opts[i].name; i++)
-		add_option(&v->opts[i], out);
+	for (const struct opt *o = v->opts; o->name; o++) {
+		if (opt_is_section(o))
+			add_section(o, out);
+		else
+			add_option(o, out);
+	}
 	if (v->notes) {
 		buf_adds(out, ".SH NOTES\n.nf\n");
 		roff(out, v->notes);

@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 
-#define MAX_OPTS 48
+#define MAX_OPTS 64
 #define HELP_COLUMN 31
 #define HELP_WIDTH 80
 #define CODE_BASE 256 /* getopt values of rows: above all letters */
@@ -190,21 +190,23 @@ static int take_environment(const struct verb *v, void *options, struct err *err
  * "+": stop at the first non-option, for verbs that run a command; ":": distinguish a missing argument from an unknown
  * option.
  */
-static size_t build_getopt(const struct verb *v, struct option *longs, char *shorts)
+static void build_getopt(const struct verb *v, struct option *longs, char *shorts)
 {
 	size_t n = 0;
 	*shorts++ = ':';
-	for (; v->opts[n].name && n < MAX_OPTS - 1; n++) {
-		longs[n] = (struct option){ v->opts[n].name, v->opts[n].arg ? 1 : 0, NULL, CODE_BASE + (int)n };
-		if (!v->opts[n].letter)
+	for (int i = 0; v->opts[i].name && n < MAX_OPTS - 1; i++) {
+		const struct opt *o = &v->opts[i];
+		if (opt_is_section(o))
 			continue;
-		*shorts++ = v->opts[n].letter;
-		if (v->opts[n].arg)
+		longs[n++] = (struct option){ o->name, o->arg ? 1 : 0, NULL, CODE_BASE + i };
+		if (!o->letter)
+			continue;
+		*shorts++ = o->letter;
+		if (o->arg)
 			*shorts++ = ':';
 	}
 	*shorts = 0;
 	longs[n] = (struct option){ 0 };
-	return n;
 }
 
 static size_t row_of(const struct verb *v, int code)
@@ -232,7 +234,7 @@ static int take_words(const struct verb *v, int argc, char **argv, char **comman
 {
 	size_t n = (size_t)(argc - optind);
 	if (n < v->words_min)
-		return err_set(err, EINVAL, "missing argument: alys-bpf %s", v->usage);
+		return err_set(err, EINVAL, "missing argument: see `alys-bpf %s --help`", v->name);
 	if (n > v->words_max)
 		return err_set(err, EINVAL, "too many arguments, from \"%s\" on: see `alys-bpf %s --help`",
 			       argv[optind + (int)v->words_max], v->name);
@@ -266,13 +268,13 @@ int opts_parse(const struct verb *v, int argc, char **argv, void *options, struc
 	return take_words(v, argc, argv, command, options, err);
 }
 
-/* How much of a text goes on one line: a word, or of one that is too long for any line, its part up to a comma. */
+/* How much of a text goes on one line: a word, or of one that is too long for any line, its part up to a comma or bar. */
 static size_t piece(const char *text, size_t room)
 {
 	size_t n = strcspn(text, " "), cut = room;
 	if (n <= cut)
 		return n;
-	while (cut && text[cut - 1] != ',')
+	while (cut && !strchr(",|", text[cut - 1]))
 		cut--;
 	return cut ? cut : n;
 }
@@ -299,28 +301,37 @@ static void add_wrapped(const char *text, size_t column, struct buf *out)
 static void help_line(const struct opt *o, struct buf *out)
 {
 	struct buf left = { 0 };
+	const char *arg = o->choices ?: o->arg ?: "";
 	if (o->letter)
 		buf_addf(&left, "  -%c, ", o->letter);
 	else
 		buf_adds(&left, "      ");
-	buf_addf(&left, "--%s", o->name);
-	if (o->arg)
-		buf_addf(&left, " %s", o->choices ? o->choices : o->arg);
-	if (left.len >= HELP_COLUMN)
-		buf_addf(out, "%s\n%*s", buf_str(&left), HELP_COLUMN, "");
-	else
-		buf_addf(out, "%-*s", HELP_COLUMN, buf_str(&left));
+	buf_addf(&left, "--%s%s", o->name, o->arg ? " " : "");
+	if (left.len + strlen(arg) >= HELP_COLUMN) {
+		buf_add(out, left.data, left.len);
+		add_wrapped(arg, left.len, out);
+		buf_addf(out, "%*s", HELP_COLUMN, "");
+	} else {
+		buf_addf(out, "%s%-*s", buf_str(&left), HELP_COLUMN - (int)left.len, arg);
+	}
 	add_wrapped(o->help, HELP_COLUMN, out);
 	buf_free(&left);
 }
 
-void opts_help(const struct verb *v, struct buf *out)
+void opts_help(const struct verb *v, bool all, struct buf *out)
 {
+	const struct opt *o = v->opts;
 	buf_addf(out, "Usage: alys-bpf %s\n", v->usage);
 	add_wrapped(v->summary, 0, out);
 	buf_adds(out, "\n");
-	for (size_t i = 0; v->opts[i].name; i++)
-		help_line(&v->opts[i], out);
+	for (; o->name && (all || !opt_is_section(o)); o++) {
+		if (opt_is_section(o))
+			buf_addf(out, "\n%s:\n", o->help);
+		else
+			help_line(o, out);
+	}
+	if (o->name)
+		buf_addf(out, "\nMore options: alys-bpf %s --help all, or man alys-bpf-%s\n", v->name, v->name);
 	if (v->notes)
 		buf_addf(out, "\n%s\n", v->notes);
 }

@@ -28,6 +28,17 @@ struct opt {
 	const char *help;    /* without line breaks; wrapped where it is shown */
 };
 
+/* A row that opens a section. --help shows the rows before the first one, --help all and the man page all of them. */
+#define SECTION(title)                                  \
+	{                                               \
+		"", 0, NULL, NULL, 0, NULL, NULL, title \
+	}
+
+static inline bool opt_is_section(const struct opt *o)
+{
+	return !o->parse;
+}
+
 struct verb {
 	const char *name;
 	const char *usage;   /* after the program's name; several lines allowed */
@@ -60,7 +71,7 @@ int opt_level(const struct opt *o, const char *text, void *dest, struct err *err
 
 /* Fills options from defaults, environment and argv (without the verb). words are the rest. */
 int opts_parse(const struct verb *v, int argc, char **argv, void *options, struct err *err);
-void opts_help(const struct verb *v, struct buf *out);
+void opts_help(const struct verb *v, bool all, struct buf *out);
 
 /* Texts generated from the table: man pages (roff) and completions. */
 void man_program(const struct verb *const *verbs, struct buf *out);

@@ -97,37 +97,44 @@ int opt_shown(const struct opt *o, const char *text, void *dest, struct err *err
 	}
 
 /* AT(field): offset of a field of struct report_options in the verb's options. */
-#define TABLE_OPTIONS(AT)                                                                                                           \
-	{ "by", 0, "WHAT", opt_choice, AT(by), REPORT_BY, NULL, "what a row stands for (default site; diff: function)" },           \
-		{ "show",   0,           "WHAT", opt_choice,                                                                        \
-		  AT(show), REPORT_SHOW, NULL,   "which blocks count (default live, where frees are known)" },                      \
-		{ "sort", 0, "HOW", opt_choice, AT(sort), REPORT_SORT, NULL, "order of rows, largest first (default size)" },       \
-		{ "ascending", 0, NULL, opt_flag, AT(ascending), NULL, NULL, "reverse the order" },                                 \
-		{ "top", 0, "N", opt_rows, AT(top), NULL, NULL, "rows, 0 = all (default: text 30, other formats all)" },            \
-		{ "min-bytes", 0, "N", opt_size, AT(min_bytes), NULL, "MEMPROF_MIN_BYTES", "hide smaller rows" },                   \
-		{ "min-count", 0, "N", opt_count, AT(min_count), NULL, "TRACE_MIN_COUNT", "hide rows of fewer allocations" },       \
-		{ "depth",                                                                                                          \
-		  0,                                                                                                                \
-		  "N",                                                                                                              \
-		  opt_count,                                                                                                        \
-		  AT(depth),                                                                                                        \
-		  NULL,                                                                                                             \
-		  "MEMPROF_STACK_DEPTH",                                                                                            \
-		  "by stack: frames shown and told apart (default 5, 0 = all)" },                                                   \
-		SKIP_OPTIONS(AT, "MEMPROF_STACK_SKIP"),                                                                             \
-		{ "focus",   0,    "REGEX", opt_text,                                                                               \
-		  AT(focus), NULL, NULL,    "only stacks with a function, file or library that matches" },                          \
-		{ "ignore",   0,    "REGEX", opt_text,                                                                              \
-		  AT(ignore), NULL, NULL,    "no stacks with a function, file or library that matches" },                           \
-		{ "format", 'f', "FORMAT", opt_choice, AT(format), REPORT_FORMAT, NULL, "how to write the table (default text)" },  \
-		{ "columns", 0, "NAME,...", opt_text, AT(columns), NULL, NULL, "these columns in this order; -f csv names them" },  \
-		{ "inclusive", 0, NULL, opt_flag, AT(inclusive), NULL, NULL, "by function: include what its callees allocate" },    \
-		{ "callers",   0,    "FUNCTION", opt_text,                                                                          \
-		  AT(callers), NULL, NULL,       "its callers, and how much they allocated through it" },                           \
-		{ "callees", 0, "FUNCTION", opt_text, AT(callees), NULL, NULL, "its callees, and how much they allocated for it" }, \
-	{                                                                                                                           \
-		"keep-allocator-frames", 0, NULL, opt_flag, AT(keep_allocator_frames), NULL, NULL,                                  \
-			"keep malloc and the like in stacks"                                                                        \
+#define TABLE_OPTIONS(AT)                                                                                                        \
+	{ "by", 0, "WHAT", opt_choice, AT(by), REPORT_BY, NULL, "what a row stands for (default site; diff: function)" },        \
+		{ "show",   0,           "WHAT", opt_choice,                                                                     \
+		  AT(show), REPORT_SHOW, NULL,   "which blocks count (default live, where frees are known)" },                   \
+		{ "sort", 0, "HOW", opt_choice, AT(sort), REPORT_SORT, NULL, "order of rows, largest first (default size)" },    \
+		{ "top", 0, "N", opt_rows, AT(top), NULL, NULL, "rows, 0 = all (default: text 30, other formats all)" },         \
+		{ "focus",   0,    "REGEX", opt_text,                                                                            \
+		  AT(focus), NULL, NULL,    "only stacks with a function, file or library that matches" },                       \
+		{ "ignore",   0,    "REGEX", opt_text,                                                                           \
+		  AT(ignore), NULL, NULL,    "no stacks with a function, file or library that matches" },                        \
+		{ "inclusive", 0, NULL, opt_flag, AT(inclusive), NULL, NULL, "by function: include what its callees allocate" }, \
+		{ "callers",   0,    "FUNCTION", opt_text,                                                                       \
+		  AT(callers), NULL, NULL,       "its callers, and how much they allocated through it" },                        \
+	{                                                                                                                        \
+		"format", 'f', "FORMAT", opt_choice, AT(format), REPORT_FORMAT, NULL, "how to write the table (default text)"    \
+	}
+
+/* More of them, in a section of their own. */
+#define TABLE_MORE_OPTIONS(AT)                                                                                                     \
+	SECTION("Rows and columns"), { "ascending", 0, NULL, opt_flag, AT(ascending), NULL, NULL, "reverse the order" },           \
+		{ "min-bytes", 0, "N", opt_size, AT(min_bytes), NULL, "MEMPROF_MIN_BYTES", "hide smaller rows" },                  \
+		{ "min-count", 0, "N", opt_count, AT(min_count), NULL, "TRACE_MIN_COUNT", "hide rows of fewer allocations" },      \
+		{ "depth",                                                                                                         \
+		  0,                                                                                                               \
+		  "N",                                                                                                             \
+		  opt_count,                                                                                                       \
+		  AT(depth),                                                                                                       \
+		  NULL,                                                                                                            \
+		  "MEMPROF_STACK_DEPTH",                                                                                           \
+		  "by stack: frames shown and told apart (default 5, 0 = all)" },                                                  \
+		SKIP_OPTIONS(AT, "MEMPROF_STACK_SKIP"), { "callees",   0,                                                          \
+							  "FUNCTION",  opt_text,                                                   \
+							  AT(callees), NULL,                                                       \
+							  NULL,        "its callees, and how much they allocated for it" },        \
+		{ "columns", 0, "NAME,...", opt_text, AT(columns), NULL, NULL, "these columns in this order; -f csv names them" }, \
+	{                                                                                                                          \
+		"keep-allocator-frames", 0, NULL, opt_flag, AT(keep_allocator_frames), NULL, NULL,                                 \
+			"keep malloc and the like in stacks"                                                                       \
 	}
 
 /* Sources of names; AT(field): offset of a field of struct name_options. */
