@@ -339,6 +339,11 @@ def test_good_trace_has_its_ledger(recorded, tmp_path):
     ("-p 1 -o", ["-o"]),
     ("-d 5", ["-p", "--help"]),
     ("-p 1 -- true", ["-p", "--"]),
+    ("-p 1 -f xml", ["--format", "\"xml\"", "pprof"]),
+    ("-p 1 -a jemalloc,malloc", ["--allocator", "\"malloc\"", "libc,"]),
+    ("top -p 1 --allocator malloc", ["--allocator", "\"malloc\""]),
+    ("daemon -p 1 --allocator malloc", ["--allocator", "\"malloc\""]),
+    ("convert -f xml no-such.alys", ["--format", "\"xml\"", "pprof"]),
     ("convert", ["convert"]),
     ("info", ["info"]),
     ("convert a b c d", ["convert"]),
@@ -354,7 +359,3 @@ def test_environment(name, value, tmp_path):
     assert_refused(alys("-p", "1", env={**os.environ, name: value}, cwd=tmp_path), name, status=2)
 
 
-@pytest.mark.bpf
-def test_unknown_format(target, tmp_path):
-    assert_refused(alys("-p", target.pid, "-f", "xml", "-o", tmp_path / "t.xml"), "xml", "-f")
-    assert not list(tmp_path.iterdir())

@@ -196,6 +196,22 @@ def test_storm(started, daemon, group, how_chosen):
     assert program.finish() == 0
 
 
+def test_group_that_comes_later(started, daemon, group):
+    """One that was mistyped does not wait in silence; one that is there is found, as it is written in either way."""
+    hierarchy = group.parent
+    group.rmdir()
+    d = daemon("--cgroup", group, "--sample", "bytes:64")
+    assert f"--cgroup {group}: there is no such group now" in d.log()
+    group.mkdir()
+    started_in(group, started, "c_busy").wait_ready()
+    d.until(lambda: d.traced() == 1)
+    d.end()
+    for written in (group, f"/{group.relative_to(hierarchy)}"):
+        again = daemon("--cgroup", written, "--sample", "bytes:64")
+        assert "no such group" not in again.log()
+        again.end()
+
+
 def test_a_thousand_short_lived(daemon, group):
     d = daemon("--cgroup", group, "--sample", "bytes:64")
     collector = d.collector()

@@ -90,6 +90,12 @@ def test_diff(traces, golden, args):
     assert re.sub(r"(- `|\")?before was recorded for[^\n\"`]*(`\n|\",|\n)", "", told) == (GOLDEN / golden).read_text()
 
 
+def test_no_difference_is_said(traces):
+    trace = traces / "cpp.alys"
+    assert "\nnothing differs\n" in ask("diff", trace, trace)
+    assert "nothing differs" not in ask("diff", "--min-bytes", "1G", "--per", "recording", trace, traces / "later.alys")
+
+
 def test_recordings_of_unequal_length_are_compared_per_second(traces, tmp_path):
     """By default allocations; live memory at the end only on request. The title says which."""
     both = (traces / "cpp.alys", traces / "later.alys")

@@ -28,6 +28,28 @@ static void test_families(void **state)
 	buf_free(&all);
 }
 
+static void test_families_by_names(void **state)
+{
+	uint32_t one, both;
+	struct err err;
+	(void)state;
+	assert_int_equal(alloc_families_by_names(NULL, &both, &err), 0);
+	assert_int_equal(both, 0);
+	assert_int_equal(alloc_families_by_names("libgc", &one, &err), 0);
+	assert_int_equal(alloc_families_by_names("libc,libgc", &both, &err), 0);
+	assert_true(one && (both & one) == one && both != one);
+	assert_int_equal(alloc_families_by_names("all", &both, &err), 0);
+	assert_int_equal(alloc_families_by_names("usdt", &one, &err), 0);
+	assert_true(one && both && !(both & one));
+	assert_int_equal(alloc_families_by_names("erts", &one, &err), 0);
+	assert_true(one && !(both & one));
+	assert_int_equal(alloc_families_by_names("usdt", &one, &err), 0);
+	assert_int_equal(alloc_families_by_names("usdt,all", &both, &err), 0);
+	assert_int_equal(both & one, one);
+	assert_int_equal(alloc_families_by_names("libc,nobody", &both, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "\"nobody\": choose from "));
+}
+
 static void test_files(void **state)
 {
 	static const struct {
@@ -168,8 +190,10 @@ static void test_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_families), cmocka_unit_test(test_files),   cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_frames),   cmocka_unit_test(test_entries), cmocka_unit_test(test_own),
+		cmocka_unit_test(test_families), cmocka_unit_test(test_families_by_names),
+		cmocka_unit_test(test_files),    cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_frames),   cmocka_unit_test(test_entries),
+		cmocka_unit_test(test_own),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

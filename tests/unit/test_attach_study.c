@@ -178,28 +178,6 @@ static void refills_are_sampled_where_they_can_be(void **state)
 	}
 }
 
-static void families_are_named(void **state)
-{
-	uint32_t one, both;
-	struct err err;
-	(void)state;
-	assert_int_equal(study_families(NULL, &both, &err), 0);
-	assert_int_equal(both, 0);
-	assert_int_equal(study_families("libgc", &one, &err), 0);
-	assert_int_equal(study_families("libc,libgc", &both, &err), 0);
-	assert_true(one && (both & one) == one && both != one);
-	assert_int_equal(study_families("all", &both, &err), 0);
-	assert_int_equal(study_families("usdt", &one, &err), 0);
-	assert_true(one && both && !(both & one));
-	assert_int_equal(study_families("erts", &one, &err), 0);
-	assert_true(one && !(both & one));
-	assert_int_equal(study_families("usdt", &one, &err), 0);
-	assert_int_equal(study_families("usdt,all", &both, &err), 0);
-	assert_int_equal(both & one, one);
-	assert_int_equal(study_families("libc,nobody", &both, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "\"nobody\": choose from "));
-}
-
 static void likely_files_come_first(void **state)
 {
 	(void)state;
@@ -212,12 +190,8 @@ static void likely_files_come_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(who_stands_still_is_waited_for),
-		TEST(what_is_not_taken_is_answered_too),
-		TEST(answers_come_later),
-		TEST(refills_are_sampled_where_they_can_be),
-		TEST(families_are_named),
-		TEST(likely_files_come_first),
+		TEST(who_stands_still_is_waited_for),        TEST(what_is_not_taken_is_answered_too), TEST(answers_come_later),
+		TEST(refills_are_sampled_where_they_can_be), TEST(likely_files_come_first),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

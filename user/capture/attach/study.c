@@ -66,22 +66,6 @@ bool study_wants_counted(const struct study *s)
 	return s->families && !(s->families & ~(1u << ALLOC_LIBGC | 1u << ALLOC_BEAM));
 }
 
-int study_families(const char *names, uint32_t *out, struct err *err)
-{
-	*out = 0;
-	for (const char *at = names ?: ""; *at;) {
-		char name[32];
-		size_t n = strcspn(at, ",");
-		snprintf(name, sizeof(name), "%.*s", (int)n, at);
-		int family = alloc_family_by_name(name);
-		if (family < 0 && strcmp(name, "all"))
-			return err_set(err, EINVAL, "--allocator: unknown family \"%s\": choose from " ALLOC_FAMILY_WORDS, name);
-		*out |= family < 0 ? ALLOC_UNASKED : 1u << family;
-		at += n + (at[n] == ',');
-	}
-	return 0;
-}
-
 bool study_comes_first(const char *path)
 {
 	return alloc_family_of_file(path) >= 0;

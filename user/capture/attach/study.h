@@ -26,8 +26,6 @@ struct study *study_new(const struct handles *h, uint32_t families, const struct
 void study_free(struct study *s);
 /* Are only allocators wanted that may count bytes themselves? */
 bool study_wants_counted(const struct study *s);
-/* "libc,libgc" as a mask of families; NULL = all (0). */
-int study_families(const char *names, uint32_t *out, struct err *err);
 /* Segments and build id, immediately; NULL: not an ELF file, or unreadable. */
 struct elf *study_outline(struct study *s, int fd, const char *path);
 /* Is it a C library with the program start code? Immediate. */

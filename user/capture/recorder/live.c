@@ -513,7 +513,7 @@ static int open_files(struct live *l, struct err *err)
 	const struct study_ops out = { .ctx = l, .found = on_found };
 	const struct attach_ops needs = { .ctx = l, .wanted = on_wanted, .collector = on_collector, .unseen = on_unseen };
 	uint32_t families;
-	if (study_families(l->h.o->allocators, &families, err))
+	if (alloc_families_by_names(l->h.o->allocators, &families, err))
 		return -err->code;
 	l->study = study_new(&l->h, families, &out, err);
 	if (!l->study)

@@ -4,11 +4,14 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <glob.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "base/log.h"
 
 #define NAME_MAX_SEEN 15 /* TASK_COMM_LEN - 1 */
 #define GROUP_ROOT "/sys/fs/cgroup"
@@ -24,6 +27,21 @@ static long user_number(const char *word)
 	return p ? (long)p->pw_uid : -1;
 }
 
+/* A path in the file system, or one below its root or below the directory of a hierarchy there. */
+static bool group_exists(const char *path)
+{
+	static const char *const parents[] = { "", GROUP_ROOT, GROUP_ROOT "/*" };
+	bool exists = false;
+	for (size_t i = 0; !exists && i < sizeof(parents) / sizeof(parents[0]); i++) {
+		char pattern[4096];
+		glob_t found = { 0 };
+		snprintf(pattern, sizeof(pattern), "%s%s", parents[i], path);
+		exists = !glob(pattern, GLOB_NOSORT, NULL, &found);
+		globfree(&found);
+	}
+	return exists;
+}
+
 int select_check(const struct select *s, struct err *err)
 {
 	for (size_t i = 0; i < s->users.at_cnt; i++) {
@@ -34,6 +52,8 @@ int select_check(const struct select *s, struct err *err)
 		if (s->cgroups.at[i][0] != '/')
 			return err_set(err, EINVAL, "--cgroup %s: give the group's path from / on, such as %s/system.slice",
 				       s->cgroups.at[i], GROUP_ROOT);
+		if (!group_exists(s->cgroups.at[i]))
+			log_warn("--cgroup %s: there is no such group now; it is traced when it comes", s->cgroups.at[i]);
 	}
 	return 0;
 }

@@ -29,7 +29,7 @@ struct select {
 	struct select_words users;   /* names or numbers */
 };
 
-/* Rejects conditions that can never match: an unknown user, a relative cgroup. */
+/* Rejects conditions that can never match: an unknown user, a relative cgroup. Warns of a cgroup that is still to come. */
 int select_check(const struct select *s, struct err *err);
 /* Can later processes match? False if there are only numbers. */
 bool select_is_open(const struct select *s);

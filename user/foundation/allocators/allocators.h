@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 
 /*
  * The name, and the separator before it in a list. LIBC: malloc and related functions under their plain names,
@@ -81,6 +82,8 @@ bool alloc_returns_block(const struct allocator *row);
 const char *alloc_family_name(enum alloc_family family);
 /* -1: no such family. */
 int alloc_family_by_name(const char *name);
+/* "libc,libgc" as a mask of families; NULL = all (0). Fails for unknown words. */
+int alloc_families_by_names(const char *list, uint32_t *out, struct err *err);
 /* The family of a library, by its file name; -1: none. */
 int alloc_family_of_file(const char *path);
 /* Is this function, mangled or not, part of an allocator? Includes functions that are only seen in stacks. */

@@ -2,6 +2,8 @@
 /* allocators: facts about families, besides the rows of functions. */
 #include "allocators/allocators.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "allocators/own.h"
@@ -54,6 +56,22 @@ int alloc_family_by_name(const char *name)
 			return i;
 	}
 	return -1;
+}
+
+int alloc_families_by_names(const char *list, uint32_t *out, struct err *err)
+{
+	*out = 0;
+	for (const char *at = list ?: ""; *at;) {
+		char name[32];
+		size_t n = strcspn(at, ",");
+		snprintf(name, sizeof(name), "%.*s", (int)n, at);
+		int family = alloc_family_by_name(name);
+		if (family < 0 && strcmp(name, "all"))
+			return err_set(err, EINVAL, "--allocator: unknown family \"%s\": choose from " ALLOC_FAMILY_WORDS, name);
+		*out |= family < 0 ? ALLOC_UNASKED : 1u << family;
+		at += n + (at[n] == ',');
+	}
+	return 0;
 }
 
 static bool begins_with_one(const char *name, const char *const *texts)

@@ -10,6 +10,15 @@
 #include "sink/registry.h"
 #include "verbs/verbs.h"
 
+static int parse_format(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	(void)o;
+	if (strcmp(text, "inferno-flamegraph") && !sink_find(text))
+		return err_set(err, EINVAL, "--format wants one of " SINK_NAMES ", got \"%s\"", text);
+	*(const char **)dest = text;
+	return 0;
+}
+
 static int parse_inferno(const struct opt *o, const char *text, void *dest, struct err *err)
 {
 	struct convert_options *c = (void *)((char *)dest - o->offset);
@@ -25,7 +34,7 @@ static int parse_inferno(const struct opt *o, const char *text, void *dest, stru
 
 static const struct opt options[] = {
 	{ "output", 'o', "FILE", opt_text, AT(output), NULL, NULL, "same as OUT; - is standard output (default: by IN's name)" },
-	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL, SINK_NAMES "; json if not given" },
+	{ "format", 'f', "FORMAT", parse_format, AT(format), NULL, NULL, SINK_NAMES "; json if not given" },
 	NAME_OPTIONS(NAMES_AT),
 	{ "crystal-style", 0, NULL, opt_flag, AT(crystal_style), NULL, NULL,
 	  "frames as Crystal prints them: file:line:column in 'name'" },

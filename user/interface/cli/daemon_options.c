@@ -132,7 +132,7 @@ static const struct opt options[] = {
 	  "trace their children from the first call on, at a cost for all programs with these libraries" },
 	SUBJECT_OPTIONS(RECORD_AT),
 	PROFILE_OPTION(AT(watch.record.no_frees), ""),
-	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "only these: " ALLOC_FAMILY_WORDS },
+	{ "allocator", 0, "NAMES", opt_allocators, AT(watch.record.allocators), NULL, NULL, "only these: " ALLOC_FAMILY_WORDS },
 	OWN_OPTIONS(RECORD_AT, ""),
 	SKIP_OPTIONS(WATCH_AT, NULL),
 	{ "backtrace", 'b', "TYPE", opt_choice, AT(watch.record.backtrace), "none|addr|name|full", NULL,

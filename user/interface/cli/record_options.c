@@ -35,6 +35,15 @@ int record_pids(const struct opt *o, const char *text, void *dest, struct err *e
 	return 0;
 }
 
+static int parse_format(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	(void)o;
+	if (strcmp(text, "alys") && !sink_find(text))
+		return err_set(err, EINVAL, "--format wants alys or one of " SINK_NAMES ", got \"%s\"", text);
+	*(const char **)dest = text;
+	return 0;
+}
+
 static int parse_limit(const struct opt *o, const char *text, void *dest, struct err *err)
 {
 	uint32_t n = 0;
@@ -84,7 +93,7 @@ static const struct opt options[] = {
 	{ "pid", 'p', "PID[,PID]", record_pids, AT(pids), NULL, NULL, "attach to these running processes" },
 	{ "output", 'o', "FILE", opt_text, AT(output), NULL, NULL,
 	  "where to write (default TIME.alys); - is standard output, and COMMAND's goes to standard error" },
-	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL, "write this instead of a trace: " SINK_NAMES },
+	{ "format", 'f', "FORMAT", parse_format, AT(format), NULL, NULL, "write this instead of a trace: " SINK_NAMES },
 	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL, "stop after this time (default: Ctrl-C or exit)" },
 	{ "follow", 'F', NULL, opt_flag, AT(follow), NULL, NULL, "trace forked children as well" },
 	{ "sample", 's', "bytes:N", opt_interval, AT(interval), NULL, "ALYS_SAMPLE_INTERVAL",
@@ -100,7 +109,7 @@ static const struct opt options[] = {
 	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
 	{ "verbose", 'v', NULL, opt_level, 0, NULL, NULL, "more messages; twice: debug" },
 	SECTION("What is recorded"),
-	{ "allocator", 'a', "NAMES", opt_text, AT(allocators), NULL, NULL, "only these: " ALLOC_FAMILY_WORDS },
+	{ "allocator", 'a', "NAMES", opt_allocators, AT(allocators), NULL, NULL, "only these: " ALLOC_FAMILY_WORDS },
 	OWN_OPTIONS(AT, ""),
 	{ "min-size", 0, "BYTES", opt_size, AT(min_size), NULL, NULL, "ignore smaller allocations" },
 	PROFILE_OPTION(AT(no_frees), ""),

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "allocators/allocators.h"
 #include "base/buf.h"
 #include "catalog/attributes.h"
 #include "event/event.h"
@@ -28,6 +29,13 @@ int opt_own(const struct opt *o, const char *text, void *dest, struct err *err)
 	while (kind < OWN_FREE && strcmp(own_kinds[kind], o->name))
 		kind++;
 	return own_add(dest, kind, text, err);
+}
+
+int opt_allocators(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	uint32_t families;
+	int rc = opt_text(o, text, dest, err);
+	return rc ? rc : alloc_families_by_names(text, &families, err);
 }
 
 int opt_subject(const struct opt *o, const char *text, void *dest, struct err *err)

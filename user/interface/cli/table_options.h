@@ -39,6 +39,9 @@ int opt_label(const struct opt *o, const char *text, void *dest, struct err *err
 			"a label of all processes in what is written, such as team=pay; repeatable" \
 	}
 
+/* Words of --allocator, kept as they are given. */
+int opt_allocators(const struct opt *o, const char *text, void *dest, struct err *err);
+
 /* Appends a function to a struct own_functions; the option's name is the kind. */
 int opt_own(const struct opt *o, const char *text, void *dest, struct err *err);
 

@@ -211,8 +211,6 @@ static int convert(const struct convert_options *o, struct err *err)
 	const char *format = o->format ?: "json";
 	bool inferno = !strcmp(format, "inferno-flamegraph");
 	const struct sink_ops *sink = inferno ? NULL : sink_find(format);
-	if (!sink && !inferno)
-		return err_set(err, EINVAL, "unknown format \"%s\" for -f: see `alys-bpf convert --help`", format);
 	struct replay r;
 	int rc = replay_open(&r, o->input, err);
 	if (rc)

@@ -29,11 +29,6 @@ struct recorded_file {
 	bool converts; /* the trace is temporary, the output another format */
 };
 
-static bool is_trace_format(const char *format)
-{
-	return !format || !strcmp(format, "alys");
-}
-
 static void name_output(struct recorded_file *r, const struct record_options *o, const char *ext)
 {
 	bool streams = o->output && outfile_is_stdout(o->output);
@@ -72,11 +67,7 @@ static int open_output(void *ctx, struct live *l, struct err *err)
 {
 	struct recorded_file *r = ctx;
 	const struct record_options *o = r->o;
-	const struct sink_ops *sink = is_trace_format(o->format) ? NULL : sink_find(o->format);
-	if (!is_trace_format(o->format) && !sink)
-		return err_set(err, EINVAL,
-			       "unknown format \"%s\" for -f: choose alys or one that `alys-bpf convert --help` lists",
-			       o->format);
+	const struct sink_ops *sink = o->format ? sink_find(o->format) : NULL; /* none: a trace */
 	r->converts = sink != NULL;
 	name_output(r, o, sink ? sink->ext : ".alys");
 	if ((!sink || sink->binary) && outfile_refuse_terminal(r->output, sink ? "this format" : "a trace", err))

@@ -201,6 +201,8 @@ static void put_notes(const struct diff *d, size_t hidden, struct buf *out)
 	put_lengths(d, out);
 	if (hidden)
 		buf_addf(out, "%zu more row%s hidden by --top, --min-bytes or --min-count\n", hidden, hidden == 1 ? "" : "s");
+	if (!hidden && !d->at_cnt)
+		buf_adds(out, "nothing differs\n");
 	if (d->sampled)
 		buf_adds(out, "a change of less than twice its standard error (+-) may be chance\n");
 	for (size_t i = 0; i < 2; i++) {
