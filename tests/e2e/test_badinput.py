@@ -290,6 +290,7 @@ def test_truncated_trace_is_read_to_the_cut(recorded, tmp_path, share):
         return
     assert MESSAGE.search(done.stderr), "not a word of the damage"
     assert alys("info", "--strict", trace).returncode > 0
+    assert "the ledger is the last that the recording wrote" in alys("info", trace).stdout
     list(each_event(tmp_path / "t.alys.json"))
 
 

@@ -400,7 +400,11 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 		buf_addf(&out, "trace        %s, format %u.%u, %" PRIu64 " frames\n", o->input, r->health.major, r->health.minor,
 			 r->health.frames);
 		if (damaged)
-			buf_addf(&out, "damage       %s\n", buf_str(&damage));
+			buf_addf(&out,
+				 "damage       %s\n"
+				 "             events and sums are of what was recovered; the ledger is the last that the "
+				 "recording wrote\n",
+				 buf_str(&damage));
 		rc = add_beside(&beside, r->catalog, o->input, err);
 		add_recording(&out, r, &seen, snap, buf_str(&beside));
 	}
