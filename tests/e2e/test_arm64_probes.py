@@ -1,99 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Real probes on aarch64: Debian's kernel on an emulated machine runs the cross-built program and test programs, one after another
+Real probes on aarch64: the kernel of Debian 13 on an emulated machine runs the cross-built program and test programs, one after another
 (tests/machine-job). What it recorded is read here, by the program of this machine, and compared with what the programs say.
 """
 
-import functools
 import json
 import re
 
 import pytest
 
-import emulated
+from arm64_machine import EXACT, RUN, assert_exact, assert_no_probe_is_left, assert_own_probes, assert_whole, boot, recorded, truths
 from collected import check_causes, compare, in_use, liveness_of
-from conftest import ROOT, alys, assert_law, assert_same, events_of, parse_ledger, site_of, tally
+from conftest import alys, assert_law, assert_same, events_of, parse_ledger, site_of, tally
 from erlang import WORD, WORDS, by_process, table
 from golang import assert_go_stacks, follows
 
-# Programs whose every call must be found, site by site; and how many of their processes say what they did.
-EXACT = {"c_libc": 1, "c_threads": 1, "c_static": 1, "c_leaves": 1, "c_seccomp": 1, "cpp_new": 1, "cpp_exceptions": 1, "c_fork": 3,
-         "c_gc": 1, "c_gcentries": 1, "c_gcthreads": 1, "c_gcback": 1, "alloc.debug": 1}
-OPTIONS = {"c_fork": "--follow", "c_usdt": "-a usdt", "c_sdt": "-a usdt"}
-LEFT = {"c_longjmp": 1, "c_siglongjmp": 1}
-NOTED = {"c_usdt": 1, "c_sdt": 1}
-# Whose stacks are looked at.
-WALKED = {"go_calls": 1, "c_plt": 1}
-RUN = {"6.1": {"c_libc": 1, "cpp_exceptions": 1, "c_usdt": 1}, "6.12": {**EXACT, **LEFT, **NOTED, **WALKED}}
-KILLED = "c_grow"
-VERBS = {"6.1": [], "6.12": ["c_malloc", "c_gclive", "c_mappings", "c_resident"]}
-# With a collector (tests/machine-collected).
-COLLECTED = {"6.1": [], "6.12": ["c_gclive", "alive.debug", "c_gcthreads", "c_gcthreads_static", "c_gcloaded"]}
-# Met at work (tests/machine-live).
-LIVE = {"6.1": [], "6.12": ["serving.release", "torture.release", "c_grow", "c_load", "c_loaded"]}
-# An Erlang VM, on the newer kernel (tests/machine-erlang).
-ERLANG = {"6.1": False, "6.12": True}
-
-EACH = pytest.mark.parametrize("machine, name", [(kernel, name) for kernel in emulated.KERNELS for name in RUN[kernel] if name in EXACT],
-                               indirect=["machine"])
-NEWER = pytest.mark.parametrize("machine", ["6.12"], indirect=True)
-
-
-def boot(kernel, out):
-    """Runs the programs for this kernel on an emulated machine, which leaves its files in `out`."""
-    emulated.prepare("go")
-    files = [emulated.ARM64 / "tests" / "prog" / name
-             for name in {*RUN[kernel], *VERBS[kernel], *COLLECTED[kernel], *LIVE[kernel], KILLED}]
-    words = "\n".join(f"{name} {processes} {OPTIONS.get(name, '')}" for name, processes in RUN[kernel].items())
-    more = [job for job, wanted in (("machine-collected", COLLECTED), ("machine-live", LIVE), ("machine-erlang", ERLANG)) if wanted[kernel]]
-    script = (f"cat >/words <<END\n{words}\nEND\necho {KILLED} >/killed\n" + ("true >/verbs\n" if VERBS[kernel] else "")
-              + "".join((ROOT / "tests" / job).read_text() for job in ("machine-job", *more)))
-    if ERLANG[kernel]:
-        files += emulated.erlang(out)
-    return emulated.boot(kernel, out, script, files)
-
 
 @pytest.fixture(scope="module")
-def machines(tmp_path_factory):
-    """Each is booted once."""
-    return functools.cache(lambda kernel: boot(kernel, tmp_path_factory.mktemp("machine")))
-
-
-@pytest.fixture
-def machine(request, machines):
+def machine(tmp_path_factory):
     """What it left: a folder."""
-    return machines(request.param)
+    return boot("6.12", tmp_path_factory.mktemp("machine"))
 
 
-def truths(out, name):
-    lines = (out / f"{name}.own").read_text().splitlines()
-    return {t["pid"]: t["sites"] for t in map(json.loads, (line for line in lines if line.startswith("{")))}
-
-
-def recorded(machine, name, tmp_path):
-    """What a program says about its processes, and what was recorded."""
-    out = machine
-    assert (out / f"{name}.status").read_text() == "tracer 0\ntarget 0\n", (out / f"{name}.err").read_text()
-    return truths(out, name), tally(events_of(out / f"{name}.alys", tmp_path))
-
-
-@EACH
+@pytest.mark.parametrize("name", [name for name in RUN["6.12"] if name in EXACT])
 def test_exact(machine, tmp_path, name):
-    truth, seen = recorded(machine, name, tmp_path)
-    assert len(truth) == EXACT[name] and seen.keys() == truth.keys()
-    for pid in truth:
-        assert_same(truth[pid], seen[pid], others=900 if name.startswith("cpp") else 100)
-    assert_law(machine / f"{name}.alys")
+    assert_exact(machine, tmp_path, name)
 
 
-@EACH
+@pytest.mark.parametrize("name", [name for name in RUN["6.12"] if name in EXACT])
 def test_stacks_are_whole(machine, tmp_path, name):
-    recorded(machine, name, tmp_path)
-    rows = assert_law(machine / f"{name}.alys").rows
-    assert {row for row in rows if row.startswith("stack-end-")} == {"stack-end-complete"}
+    assert_whole(machine, tmp_path, name)
 
 
-@NEWER
 def test_calls_that_were_left_by_longjmp(machine, tmp_path):
     truth, seen = recorded(machine, "c_longjmp", tmp_path)
     (pid, sites), = truth.items()
@@ -102,7 +40,6 @@ def test_calls_that_were_left_by_longjmp(machine, tmp_path):
     assert_law(machine / "c_longjmp.alys", lost=None)
 
 
-@NEWER
 def test_calls_that_a_signal_left(machine, tmp_path):
     truth, seen = recorded(machine, "c_siglongjmp", tmp_path)
     (pid, sites), = truth.items()
@@ -111,7 +48,6 @@ def test_calls_that_a_signal_left(machine, tmp_path):
     assert_law(machine / "c_siglongjmp.alys", lost=None)
 
 
-@NEWER
 def test_stacks_through_go(machine, tmp_path):
     """Goroutines call C on the thread's stack; C calls Go back on the goroutine's."""
     assert (machine / "go_calls.status").read_text() == "tracer 0\ntarget 0\n", (machine / "go_calls.err").read_text()
@@ -120,7 +56,6 @@ def test_stacks_through_go(machine, tmp_path):
     assert_law(machine / "go_calls.alys")
 
 
-@NEWER
 def test_signals_in_the_plt(machine, tmp_path):
     """They interrupt each instruction of a stub, and of the entry that binds it: four, and three more at least."""
     assert (machine / "c_plt.status").read_text() == "tracer 0\ntarget 0\n", (machine / "c_plt.err").read_text()
@@ -135,20 +70,10 @@ def test_signals_in_the_plt(machine, tmp_path):
     assert {row for row in rows if row.startswith("stack-end-")} == {"stack-end-complete"}
 
 
-@pytest.mark.parametrize("machine", emulated.KERNELS, indirect=True)
 def test_own_probes(machine, tmp_path):
-    """Every form of an argument; the nop is emulated by the newer kernel and stepped over by the older one."""
-    truth, seen = recorded(machine, "c_usdt", tmp_path)
-    (pid, sites), = truth.items()
-    assert sites["site_usdt_counted"]["allocs"] == 500, "the kernel raised its counter of tracers"
-    assert_same(sites, seen[pid])
-    book = assert_law(machine / "c_usdt.alys", lost=2)
-    assert book.skipped == 0 and book.rows["unreadable"] == 2, "a negative weight and a negative size"
-    assert re.search(r"^own probes +6 of 9 notes for allocations in \S+/c_usdt$", alys("info", machine / "c_usdt.alys").stdout, re.M)
-    assert {row for row in book.rows if row.startswith("stack-end-")} == {"stack-end-complete"}
+    assert_own_probes(machine, tmp_path)
 
 
-@NEWER
 def test_probes_of_systemtaps_header(machine, tmp_path):
     """The compiler chose where their arguments are. One block in eight is reported, and stands for eight."""
     truth, seen = recorded(machine, "c_sdt", tmp_path)
@@ -160,7 +85,6 @@ def test_probes_of_systemtaps_header(machine, tmp_path):
     assert assert_law(machine / "c_sdt.alys").skipped == 0
 
 
-@NEWER
 def test_heaps_of_erlang_processes(machine):
     """Words as the VM counts them, functions in the order and with the shares of their words, also those that call no other."""
     trace, (line,) = machine / "words.alys", [line for line in (machine / "words.own").read_text().splitlines() if line.startswith("{")]
@@ -178,7 +102,6 @@ def test_heaps_of_erlang_processes(machine):
     assert counts["heap-collections"] / 32 < counts["heap-timed"] < counts["heap-collections"] / 8
 
 
-@NEWER
 def test_words_that_the_vm_counts_itself(machine):
     """What no window met is told in bytes, not in CPU time: nearly all that the VM says it reclaimed."""
     truth, = [json.loads(line) for line in (machine / "words_unmet.own").read_text().splitlines() if line.startswith("{")]
@@ -186,7 +109,6 @@ def test_words_that_the_vm_counts_itself(machine):
     assert told and truth["reclaimed"] * WORD * 0.8 < int(told[1]) < truth["reclaimed"] * WORD * 1.05
 
 
-@NEWER
 @pytest.mark.parametrize("name", ["heap", "frozen"])
 def test_heap_of_malloc(machine, name):
     """As malloc_info says."""
@@ -198,12 +120,10 @@ def test_heap_of_malloc(machine, name):
     assert answer["layout"].startswith("proven: ")
 
 
-@NEWER
 def test_heap_of_a_collector(machine):
     assert re.search(r"proven: \d{3,} objects in a helper process", (machine / "collected.census").read_text())
 
 
-@NEWER
 def test_mappings(machine):
     sites = {name: int(pages) for name, pages, _ in map(str.split, filter(lambda line: line.count(" ") == 2,
              (machine / "maps.own").read_text().splitlines())) if int(pages)}
@@ -212,7 +132,6 @@ def test_mappings(machine):
     assert seen == sites and len(sites) > 10
 
 
-@NEWER
 def test_counted_calls(machine):
     truth, = truths(machine, "calls").values()
     rows = alys("report", "--by", "function", machine / "calls.alys").stdout
@@ -220,7 +139,6 @@ def test_counted_calls(machine):
     assert seen["site_malloc"] == truth["site_malloc"]["allocs"] and seen["site_calloc"] == truth["site_calloc"]["allocs"]
 
 
-@NEWER
 def test_resident_pages(machine):
     said = (line.split() for line in (machine / "rss.own").read_text().splitlines() if line.count(" ") == 2)
     truth = {name: int(touched) for name, touched, _ in said if name != "touch_huge"}  # of huge pages there may be none
@@ -233,18 +151,12 @@ def test_resident_pages(machine):
     assert_law(machine / "rss.alys")
 
 
-@NEWER
 def test_all_verbs_succeed(machine):
     assert (machine / "verbs.status").read_text() == "maps 0\ncalls 0\nrss 0\n"
 
 
-@pytest.mark.parametrize("machine", emulated.KERNELS, indirect=True)
 def test_killed_recording_leaves_no_probe(machine):
-    """Bytes of the program's code and its libraries' that differ from their files: while it was recorded, and after kill -9."""
-    out = machine
-    text = dict(line.split() for line in (out / f"{KILLED}.text").read_text().splitlines())
-    assert int(text["recording"]) > 0 and int(text["killed"]) == 0
-    assert (out / f"{KILLED}.status").read_text() == "target 0\n"
+    assert_no_probe_is_left(machine)
 
 
 # --- what a collector freed -------------------------------------------------------------------------
@@ -258,7 +170,6 @@ def collected(machine, name):
     return truth, numbers
 
 
-@NEWER
 @pytest.mark.parametrize("name", ["gclive", "alive"])
 def test_collected_objects(machine, tmp_path, name):
     """Equal to the truth, which the collector tells the program through disappearing links."""
@@ -284,7 +195,6 @@ def assert_near(trace, show, site, exact):
     assert 0 < error < total["count"] / 2 and abs(total["count"] - exact) < 6 * error, (show, site, total)
 
 
-@NEWER
 def test_sampled_at_refills(machine):
     """Estimates, and what of them is still in use, are within the error that they state."""
     truth, numbers = collected(machine, "refills")
@@ -306,13 +216,11 @@ def assert_predicted(machine, name):
     assert "mispredicted" not in rows
 
 
-@NEWER
 def test_results_are_known_of_a_program_at_work(machine):
     """What test_exact compares."""
     assert_predicted(machine, "c_gcthreads")
 
 
-@NEWER
 def test_thread_that_left_its_collector_and_came_back(machine, tmp_path):
     truth = truths(machine, "c_gcback")
     made = sum(site["allocs"] for sites in truth.values() for site in sites.values())
@@ -321,7 +229,6 @@ def test_thread_that_left_its_collector_and_came_back(machine, tmp_path):
     assert made - 1 <= len(blocks) <= made
 
 
-@NEWER
 @pytest.mark.parametrize("name", ["gcthreads", "gcstatic"])
 def test_results_are_known_from_the_start(machine, tmp_path, name):
     """Of many threads, and of a first one whose pointer the kernel does not know yet, as the static program is not held again."""
@@ -331,7 +238,6 @@ def test_results_are_known_from_the_start(machine, tmp_path, name):
     assert_same(truth["sites"], seen, others=100, skip=("live", "live_bytes"))
 
 
-@NEWER
 def test_results_are_known_when_calls_are_sampled(machine):
     truth, _ = collected(machine, "gcrandom")
     assert_predicted(machine, "gcrandom")
@@ -340,7 +246,6 @@ def test_results_are_known_when_calls_are_sampled(machine):
     assert_near(machine / "gcrandom.alys", "alloc", "site_threads", made)
 
 
-@NEWER
 def test_collector_that_was_loaded_later(machine):
     """A thread's free lists are found through the table of modules, too."""
     assert (machine / "c_gcloaded.status").read_text() == "tracer 0\ntarget 0\n", (machine / "c_gcloaded.err").read_text()
@@ -370,7 +275,6 @@ def of_pages(trace, tmp_path):
     return seen, others
 
 
-@NEWER
 def test_server_at_work(machine, tmp_path):
     """Whole stacks, each call that the server counts, and the same answers before, while and after it is recorded."""
     assert (machine / "serving.status").read_text() == "tracer 0\nload 0\nchanged 0\n", (machine / "serving.err").read_text()
@@ -386,7 +290,6 @@ def test_server_at_work(machine, tmp_path):
     assert {row for row in book.rows if row.startswith("stack-end-")} == {"stack-end-complete"}
 
 
-@NEWER
 def test_attach_and_detach_over_and_over(machine):
     """Finalizers of this program switch fibers in the middle of an allocation."""
     assert (machine / "torture.status").read_text() == "".join(f"turn {n} 0\n" for n in range(1, 5)) + "target 0\n", (machine / "torture.err").read_text()
@@ -399,7 +302,6 @@ def test_attach_and_detach_over_and_over(machine):
     assert all(book.hits == book.recorded + book.skipped + book.lost for book in books)
 
 
-@NEWER
 def test_daemon(machine):
     """Records two programs, is killed, begins again and ends."""
     assert (machine / "daemon.status").read_text() == "stop 0\ndaemon 0\none 0\ntwo 0\n", (machine / "daemon.err").read_text()
