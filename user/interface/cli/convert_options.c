@@ -12,11 +12,7 @@
 
 static int parse_format(const struct opt *o, const char *text, void *dest, struct err *err)
 {
-	(void)o;
-	if (strcmp(text, "inferno-flamegraph") && !sink_find(text))
-		return err_set(err, EINVAL, "--format wants one of " SINK_NAMES ", got \"%s\"", text);
-	*(const char **)dest = text;
-	return 0;
+	return opt_format(o, text, "inferno-flamegraph", dest, err);
 }
 
 static int parse_inferno(const struct opt *o, const char *text, void *dest, struct err *err)

@@ -37,11 +37,7 @@ int record_pids(const struct opt *o, const char *text, void *dest, struct err *e
 
 static int parse_format(const struct opt *o, const char *text, void *dest, struct err *err)
 {
-	(void)o;
-	if (strcmp(text, "alys") && !sink_find(text))
-		return err_set(err, EINVAL, "--format wants alys or one of " SINK_NAMES ", got \"%s\"", text);
-	*(const char **)dest = text;
-	return 0;
+	return opt_format(o, text, "alys", dest, err);
 }
 
 static int parse_limit(const struct opt *o, const char *text, void *dest, struct err *err)

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "catalog/attributes.h"
 #include "event/event.h"
+#include "sink/registry.h"
 
 int opt_skip(const struct opt *o, const char *text, void *dest, struct err *err)
 {
@@ -29,6 +30,14 @@ int opt_own(const struct opt *o, const char *text, void *dest, struct err *err)
 	while (kind < OWN_FREE && strcmp(own_kinds[kind], o->name))
 		kind++;
 	return own_add(dest, kind, text, err);
+}
+
+int opt_format(const struct opt *o, const char *text, const char *more, void *dest, struct err *err)
+{
+	if (strcmp(text, more) && !sink_find(text))
+		return err_set(err, EINVAL, "--%s wants %s or one of " SINK_NAMES ", got \"%s\"", o->name, more, text);
+	*(const char **)dest = text;
+	return 0;
 }
 
 int opt_allocators(const struct opt *o, const char *text, void *dest, struct err *err)

@@ -39,6 +39,9 @@ int opt_label(const struct opt *o, const char *text, void *dest, struct err *err
 			"a label of all processes in what is written, such as team=pay; repeatable" \
 	}
 
+/* A format of an output (sink/registry.h), or the one more that the verb has. */
+int opt_format(const struct opt *o, const char *text, const char *more, void *dest, struct err *err);
+
 /* Words of --allocator, kept as they are given. */
 int opt_allocators(const struct opt *o, const char *text, void *dest, struct err *err);
 
