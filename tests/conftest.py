@@ -84,6 +84,7 @@ def why_no_bpf():
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "bpf: needs root and a kernel with BPF and uprobes")
+    config.addinivalue_line("markers", "long: an emulated machine for many minutes; run by scripts/test-arm64")
     config.addinivalue_line("markers", "beside: with probes, but others of its kind may run beside it (tests/README.md)")
     # Whoever runs tests beside us is a stranger.
     if hasattr(config, "workerinput"):

@@ -33,7 +33,8 @@ class Facts:
 
     def add(self, tracer):
         counts = getattr(tracer, "counts", {})
-        events = counts.get("recorded") or tracer.events if counts or hasattr(tracer, "events") else None
+        # In two seconds there may be no window.
+        events = counts.get("recorded", getattr(tracer, "events", None))
         for name, value in (("events", events), ("lost", counts.get("lost", getattr(tracer, "lost", None))),
                             ("bytes", tracer.bytes), ("cpu", tracer.cpu), ("peak", tracer.peak_mb)):
             if value is not None:

@@ -3,21 +3,24 @@
 
 import pytest
 
-from arm64_machine import EXACT, RUN, assert_exact, assert_no_probe_is_left, assert_own_probes, assert_whole, boot
+from arm64_machine import Plan, assert_exact, assert_no_probe_is_left, assert_own_probes, assert_whole, boot
+
+pytestmark = pytest.mark.long
+PLAN = Plan("6.1", exact={"c_libc": 1, "cpp_exceptions": 1}, recorded={"c_usdt": 1}, killed=True)
 
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory):
     """What it left: a folder."""
-    return boot("6.1", tmp_path_factory.mktemp("machine"))
+    return boot(PLAN, tmp_path_factory.mktemp("machine"))
 
 
-@pytest.mark.parametrize("name", [name for name in RUN["6.1"] if name in EXACT])
+@pytest.mark.parametrize("name", PLAN.exact)
 def test_exact(machine, tmp_path, name):
-    assert_exact(machine, tmp_path, name)
+    assert_exact(machine, tmp_path, name, PLAN.exact[name])
 
 
-@pytest.mark.parametrize("name", [name for name in RUN["6.1"] if name in EXACT])
+@pytest.mark.parametrize("name", PLAN.exact)
 def test_stacks_are_whole(machine, tmp_path, name):
     assert_whole(machine, tmp_path, name)
 
