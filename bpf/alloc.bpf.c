@@ -9,6 +9,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "alys.h"
+#include "task.bpf.h"
 #include "maps.bpf.h"
 #include "numbers.bpf.h"
 #include "stats.bpf.h"
@@ -81,27 +82,36 @@ int plain_return(struct pt_regs *ctx)
 SEC("uprobe")
 int frame_enter(struct pt_regs *ctx)
 {
+	alone_begin();
 	struct call_room *room = frame_begin(ctx);
-	if (!room)
-		return 0;
-	call_walk_on(ctx, &room->now, room->slot);
-	return frame_end(room);
+	if (room) {
+		call_walk_on(ctx, &room->now, room->slot);
+		frame_end(room);
+	}
+	alone_end();
+	return 0;
 }
 
 SEC("uprobe")
 int refill(struct pt_regs *ctx)
 {
+	alone_begin();
 	struct call_room *room = refill_begin(ctx);
-	if (!room)
-		return 0;
-	call_walk(ctx, &room->now);
-	return refill_end(room);
+	if (room) {
+		call_walk(ctx, &room->now);
+		refill_end(room);
+	}
+	alone_end();
+	return 0;
 }
 
 SEC("uprobe")
 int frame_exit(struct pt_regs *ctx)
 {
-	return frame_return(ctx);
+	alone_begin();
+	frame_return(ctx);
+	alone_end();
+	return 0;
 }
 
 SEC("uprobe")

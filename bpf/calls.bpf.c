@@ -8,6 +8,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "alys.h"
+#include "task.bpf.h"
 #include "maps.bpf.h"
 #include "numbers.bpf.h"
 #include "stats.bpf.h"
@@ -41,7 +42,7 @@ int count_entry(struct pt_regs *ctx)
 	const struct alys_entered key = {
 		.tgid = current_tgid(),
 		.function = cookie,
-		.program = bpf_get_current_task_btf()->self_exec_id,
+		.program = current_task()->self_exec_id,
 	};
 	__u64 *n = counter_of(&key);
 	if (n)

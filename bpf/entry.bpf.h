@@ -204,7 +204,9 @@ static __always_inline void call_read(struct pt_regs *ctx, const struct alys_sit
 	p->enter = is_reallocation(p->shape) || is_selective() ? bpf_ktime_get_ns() : 0;
 	p->flags = 0;
 	p->stack = w->stack;
-	read_type(ctx, site, p);
+	p->memory = 0;
+	if (site->typed)
+		read_type(ctx, site, p);
 	if (p->sampled) {
 		if (is_atomic(ctx, site))
 			p->flags = ALYS_F_ATOMIC;
@@ -224,11 +226,18 @@ static __always_inline void call_walk(struct pt_regs *ctx, struct pending *p)
 		p->stack = stack_take(ctx, p->frame, p->memory);
 }
 
-/* The same for a walk that has begun already. */
-static __always_inline void call_walk_on(struct pt_regs *ctx, struct pending *p, __s32 slot)
+/* The same for a walk that has begun already, in two parts: this one may sleep. */
+static __always_inline void call_walk_on(struct pt_regs *ctx, const struct pending *p, __s32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	if (w && p->sampled && !p->stack)
+		stack_walk(ctx, p->frame, slot, w);
+}
+
+static __always_inline void call_walked(struct pending *p, __s32 slot)
 {
 	if (p->sampled && !p->stack)
-		p->stack = stack_end(ctx, p->frame, slot, p->memory);
+		p->stack = stack_result(slot, p->memory);
 	else
 		stack_drop(slot);
 }

@@ -78,11 +78,13 @@ static __noinline bool is_wanted_free(struct pt_regs *ctx, const struct alys_sit
 
 static __always_inline void free_take(struct pt_regs *ctx, const struct alys_site *site, __u64 addr, __u64 cfa)
 {
+	alone_begin();
 	__s32 slot = config.free_stacks ? stack_begin(ctx, cfa) : -1;
 	if (is_wanted_free(ctx, site, slot))
 		emit_free(addr, config.free_stacks ? stack_end(ctx, cfa, slot, 0) : 0, 0);
 	else
 		stack_drop(slot);
+	alone_end();
 }
 
 #endif

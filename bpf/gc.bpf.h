@@ -84,8 +84,10 @@ SEC("uprobe")
 int gc_begin(struct pt_regs *ctx)
 {
 	struct gc_state *s = begin(ctx);
+	alone_begin();
 	if (s)
 		s->stack = stack_take(ctx, s->frame, 0);
+	alone_end();
 	return 0;
 }
 

@@ -36,7 +36,7 @@ struct hold {
 /* A thread that is already traced belongs to another tracer. */
 static __always_inline struct hold hold_wanted(void)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = current_task();
 	__u32 tgid = current_tgid();
 	const __u8 *mark = bpf_map_lookup_elem(&targets, &tgid);
 	struct hold h = { .time = bpf_ktime_get_ns() };
@@ -47,7 +47,7 @@ static __always_inline struct hold hold_wanted(void)
 
 static long hold_look(__u32 i, __u64 *until)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = current_task();
 	return task->jobctl & JOBCTL_TRAP_STOP || bpf_ktime_get_ns() > *until;
 }
 
@@ -61,7 +61,7 @@ static __always_inline bool hold_call(const struct hold *h)
 /* Only if the record in the main ring was sent: otherwise nothing would resume the thread. */
 static __always_inline void hold(const struct hold *h, bool sent)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = current_task();
 	__u64 until = h->time + ALYS_HOLD_WAIT_NS;
 	if (!h->who)
 		return;

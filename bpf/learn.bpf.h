@@ -33,7 +33,7 @@ static __always_inline void lists_learn(struct pt_regs *ctx, const struct alys_s
 	struct call_room *t = site->reg > ALYS_REG_LIST ? thread_room() : NULL;
 	if (!t || t->asked != cfa)
 		return;
-	lists_set(t, list_in(ctx, site) - t->asked_at, THREAD_POINTER(bpf_get_current_task_btf()), site->object);
+	lists_set(t, list_in(ctx, site) - t->asked_at, THREAD_POINTER(current_task()), site->object);
 	t->asked = 0;
 }
 

@@ -38,7 +38,7 @@ static __always_inline bool is_mapping_call(__s64 number)
 
 static __always_inline struct mapping_call *mapping_call(__u64 flags)
 {
-	return is_target() ? bpf_task_storage_get(&mapping_calls, bpf_get_current_task_btf(), NULL, flags) : NULL;
+	return is_target() ? bpf_task_storage_get(&mapping_calls, current_task(), NULL, flags) : NULL;
 }
 
 /* What a call has done: ranges of addresses, none where start and end are equal. */
@@ -117,14 +117,14 @@ int on_call(struct bpf_raw_tracepoint_args *ctx)
 	if (!call)
 		return 0;
 	call->enter = bpf_ktime_get_ns();
-	call->brk = BPF_CORE_READ(bpf_get_current_task_btf(), mm, brk);
+	call->brk = BPF_CORE_READ(current_task(), mm, brk);
 	return 0;
 }
 
 SEC("raw_tp/sys_exit")
 int on_called(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct pt_regs *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	struct pt_regs *regs = (void *)bpf_task_pt_regs(current_task());
 	struct mapping_call *call = is_mapping_call(SYSCALL_NUMBER(regs)) ? mapping_call(0) : NULL;
 	struct mapping_change change = { .memory = ALYS_MEMORY_ANONYMOUS };
 	if (!call || !call->enter)

@@ -262,7 +262,7 @@ struct {
 
 static __always_inline struct call_room *thread_room(void)
 {
-	return bpf_task_storage_get(&call_rooms, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return bpf_task_storage_get(&call_rooms, current_task(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
 struct call_key {

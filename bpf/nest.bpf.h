@@ -238,7 +238,7 @@ static __always_inline bool is_inside(struct pt_regs *ctx, struct thread_call *t
 
 static __always_inline struct thread_call *thread_call(bool made)
 {
-	return bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL, made ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	return bpf_task_storage_get(&thread_calls, current_task(), NULL, made ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 }
 
 /* Made by the allocator itself: by its return address (collectors), or because the thread is inside a plain call. */

@@ -18,7 +18,10 @@ static __noinline __u64 numbers_in_namespace(void)
 /* As bpf_get_current_pid_tgid: tgid << 32 | tid. */
 static __always_inline __u64 current_numbers(void)
 {
-	return config.pidns_ino ? numbers_in_namespace() : bpf_get_current_pid_tgid();
+	if (config.pidns_ino)
+		return numbers_in_namespace();
+	struct task_struct *task = current_task();
+	return (__u64)task->tgid << 32 | (__u32)task->pid;
 }
 
 static __always_inline __u32 current_tgid(void)

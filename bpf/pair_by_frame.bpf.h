@@ -8,7 +8,7 @@
 #define ALYS_PAIR_BY_FRAME_BPF_H
 
 /* Reads the collector's counter, and predicts the result. */
-static __noinline int frame_look(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room)
+static __always_inline int frame_look(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room)
 {
 	const struct alys_object *o = object_of(site);
 	struct pending *now = &room->now;
@@ -69,8 +69,8 @@ static __always_inline __u64 pair_of(struct pt_regs *ctx, const struct alys_site
 }
 
 /* Replaces a call that waits in the frame, and takes over its sample if this one was reached by its jump. */
-static __noinline int call_place(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room, struct request *w,
-				 __u64 cfa)
+static __always_inline int call_place(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room,
+				      struct request *w, __u64 cfa)
 {
 	room->pair = pair_of(ctx, site, cfa);
 	struct call_key key = call_key(room->pair), own = { .cfa = cfa, .tgid = key.tgid };
@@ -84,15 +84,14 @@ static __noinline int call_place(struct pt_regs *ctx, const struct alys_site *si
 }
 
 /* For sampled calls only; the caller is then found in what the walk reads anyway. */
-static __noinline int frame_stack(struct pt_regs *ctx, struct call_room *room, __u64 cfa, bool recorded)
+static __always_inline int frame_stack(struct pt_regs *ctx, struct call_room *room, __u64 cfa, bool recorded)
 {
 	room->slot = recorded ? stack_begin(ctx, cfa) : -1;
 	return 0;
 }
 
-/* Not inlined: see call_walk for the stack that its caller may use. */
-static __noinline int frame_read(struct pt_regs *ctx, const struct alys_site *site, const struct request *w,
-				 struct call_room *room, __u64 cfa)
+static __always_inline int frame_read(struct pt_regs *ctx, const struct alys_site *site, const struct request *w,
+				      struct call_room *room, __u64 cfa)
 {
 	call_read(ctx, site, w, &room->now, cfa);
 	frame_look(ctx, site, room);
@@ -153,6 +152,7 @@ drop:
 /* A call with a predicted result is recorded now; others wait for an exit. */
 static __noinline int frame_end(struct call_room *room)
 {
+	call_walked(&room->now, room->slot);
 	if (room->prediction_kind == PREDICT_RESULT && !room->now.trial) {
 		room->told = room->pair;
 		call_finish(&room->now, room->result);
@@ -202,7 +202,7 @@ static __always_inline bool is_left_elsewhere(const struct pending *p, __u64 cfa
 	return p->jumps && p->caller && caller_at(cfa, link) != p->caller;
 }
 
-static __always_inline int frame_return(struct pt_regs *ctx)
+static __noinline int frame_return(struct pt_regs *ctx)
 {
 	const struct alys_site *site = wanted_site(ctx);
 	if (!site)

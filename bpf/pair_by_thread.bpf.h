@@ -57,11 +57,15 @@ static __noinline int thread_end(struct pending *p)
 /* 0 if the call's return must be seen. */
 static __always_inline int thread_enter(struct pt_regs *ctx)
 {
+	int known = 1;
+	alone_begin();
 	struct pending *p = thread_begin(ctx);
-	if (!p)
-		return 1;
-	call_walk(ctx, p);
-	return thread_end(p);
+	if (p) {
+		call_walk(ctx, p);
+		known = thread_end(p);
+	}
+	alone_end();
+	return known;
 }
 
 static __noinline int thread_return(struct pt_regs *ctx)

@@ -90,12 +90,12 @@ static __always_inline void lists_set(struct call_room *t, __u64 lists, __u64 fs
 	t->fsbase = fsbase;
 	t->object = object;
 	t->lists = lists;
-	t->execution = bpf_get_current_task_btf()->self_exec_id;
+	t->execution = current_task()->self_exec_id;
 }
 
 static __noinline bool lists_look_up(struct call_room *t, const struct alys_site *site, const struct alys_object *o, __u64 bias)
 {
-	__u64 fsbase = THREAD_POINTER(bpf_get_current_task_btf());
+	__u64 fsbase = THREAD_POINTER(current_task());
 	bool stale = THREAD_POINTER_LATE && fsbase == t->stale;
 	__u64 pointer = stale ? 0 : tls_address(&o->lists, fsbase, bias), lists = 0;
 	if (!pointer || !read_word(&lists, pointer) ||
@@ -109,7 +109,7 @@ static __noinline bool lists_look_up(struct call_room *t, const struct alys_site
 static __always_inline bool lists_known(struct call_room *t, const struct alys_site *site, const struct alys_object *o,
 					__u64 bias)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = current_task();
 	bool same = t->execution == task->self_exec_id && t->fsbase == THREAD_POINTER(task) && t->object == site->object;
 	return (same && t->lists) || lists_look_up(t, site, o, bias);
 }

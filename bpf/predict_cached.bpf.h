@@ -19,7 +19,7 @@
 static __always_inline bool cache_find(struct pt_regs *ctx, const struct alys_site *site, const struct alys_tcache *how,
 				       struct thread_cache *c)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = current_task();
 	__u64 fsbase = THREAD_POINTER(task), offset = how->tls_offset;
 	if (c->fsbase != fsbase || c->execution != task->self_exec_id || c->object != site->object || !c->pointer) {
 		c->at = 0;

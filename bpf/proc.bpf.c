@@ -9,6 +9,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "alys.h"
+#include "task.bpf.h"
 #include "maps.bpf.h"
 #include "numbers.bpf.h"
 #include "machine.bpf.h"
@@ -56,7 +57,7 @@ static __always_inline void note_stale_pointer(void)
 {
 	struct call_room *room = thread_room();
 	if (room)
-		room->stale = THREAD_POINTER(bpf_get_current_task_btf());
+		room->stale = THREAD_POINTER(current_task());
 }
 
 SEC("raw_tp/sched_process_exec")
@@ -71,7 +72,7 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 	if (THREAD_POINTER_LATE)
 		note_stale_pointer();
 	struct hold held = hold_wanted();
-	__u64 program = bpf_get_current_task_btf()->self_exec_id;
+	__u64 program = current_task()->self_exec_id;
 	hold(&held, emit_proc_at(ALYS_EV_EXEC, program, held.time, held.who, BPF_RB_FORCE_WAKEUP));
 	return 0;
 }

@@ -15,7 +15,7 @@
 #define MERGE_FRAMES 12
 
 /* Reads all that the last walk needed at once, across page boundaries: it was readable a moment ago. */
-static __noinline int window_reach(struct walk_slot *w, __u64 at, __u64 top)
+static __always_inline int window_reach(struct walk_slot *w, __u64 at, __u64 top)
 {
 	__u64 span = top - at;
 	w->s.window_sz = 0;
@@ -181,11 +181,10 @@ static __always_inline int words_compare(const struct walk_slot *w)
 	return !differ;
 }
 
-/* Compares the listed words; the frames beyond them are left to walk_same. Global, so that it is verified once. */
-__noinline int words_same(__u32 slot)
+/* Compares the listed words; the frames beyond them are left to walk_same. */
+static __always_inline int words_same(struct walk_slot *w)
 {
-	struct walk_slot *w = slot_at(slot);
-	if (!w || !w->s.alike)
+	if (!w->s.alike)
 		return RECALL_OTHER;
 	if (!w->m.words || w->s.window_sz < w->m.reach)
 		return RECALL_SAME;
@@ -218,24 +217,58 @@ static __always_inline int recall_begin(struct walk_slot *w, __u64 owner)
 	m->salt = s->salt;
 	if (s->old_n < 2)
 		return 0;
+	window_reach(w, STACK_FROM(s), frame_of(w, s->old + s->old_n - 1)->sp);
 	struct walk_frame *f = frame_of(w, s->old);
 	s->alike = m->sure && f->ip == s->ip && f->sp == s->sp && f->bp == s->bp && frame_of(w, s->old + 1)->sp == s->entry_cfa &&
-		   link_is(s, frame_of(w, s->old + 1));
-	window_reach(w, STACK_FROM(s), frame_of(w, s->old + s->old_n - 1)->sp);
+		   link_is(w, frame_of(w, s->old + 1));
 	return 0;
 }
 
-/* Is the whole stack the same as the last one? Then the slot's contents are still right, and nothing is written. */
-static __always_inline bool walk_again(__u32 slot)
+/* Begins a new walk. */
+static __always_inline void walk_renew(struct walk_slot *w)
 {
-	int is = words_same(slot);
-	if (is != RECALL_SAME)
-		return is == RECALL_ALL;
+	struct walk_state *s = &w->s;
+	w->m.kept = 0; /* until the walk is done */
+	w->rec.n = 0;
+	w->rec.end = ALYS_STOP_UNKNOWN;
+	w->rec.hash = s->hash;
+	s->next = 0;
+	s->new = s->old ^ WALK_REMEMBERED;
+	s->no_row = 0;
+	s->probe_at = 0;
+	s->max = config.max_frames;
+	s->may_sleep = config.walk == ALYS_WALK_SLEEP;
+	s->by_fp = 0;
+	s->signal = 0;
+	s->far = 0;
+	s->at = 0;
+}
+
+/* Is the stack the same as the last one beyond the listed words, too? */
+static __always_inline int frames_same(__u32 slot)
+{
+	int is = RECALL_SAME;
 	for (int i = 0; i < 2 * WALK_REMEMBERED / RECALL_FRAMES && is == RECALL_SAME; i++)
 		is = walk_same(slot);
 	if (is == RECALL_ALL)
 		walk_known(slot);
-	return is == RECALL_ALL;
+	return is;
+}
+
+/*
+ * Is the whole stack the same as the last one? Then the slot's contents are still right, and nothing is written. Otherwise a
+ * new walk begins here. Global, so that it is verified once.
+ */
+__noinline int walk_open(__u32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	int is = w ? words_same(w) : RECALL_ALL;
+	if (is == RECALL_SAME)
+		is = frames_same(slot);
+	if (!w || is == RECALL_ALL)
+		return WALK_DONE;
+	walk_renew(w);
+	return walk_on(slot);
 }
 
 /* Advances to the first frame of the last walk that lies no lower than this one. */
@@ -257,7 +290,7 @@ static __always_inline bool is_at(const struct walk_state *s, const struct walk_
 }
 
 /* The current frame is known from the last walk: copies what follows it there, as long as the steps are the same. */
-static __noinline int frames_take_over(struct walk_slot *w)
+static __always_inline int frames_take_over(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
 	__u64 away = 0;
@@ -279,7 +312,7 @@ static __noinline int frames_take_over(struct walk_slot *w)
 }
 
 /* Does the walk continue like the last one? Then as far as it does, but only some frames per call. */
-static __noinline bool walk_merge(struct walk_slot *w)
+static __always_inline bool walk_merge(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
 	__u32 n = w->rec.n;
@@ -302,11 +335,8 @@ static __noinline bool walk_merge(struct walk_slot *w)
 }
 
 /* The walk is over and becomes the slot's last one. Words read after the last step are not remembered. */
-static __noinline int walk_keep(__u32 slot)
+static __always_inline void walk_keep(struct walk_slot *w)
 {
-	struct walk_slot *w = slot_at(slot);
-	if (!w)
-		return 0;
 	struct walk_state *s = &w->s;
 	bool all = s->kept <= WALK_REMEMBERED;
 	w->m.first = s->new;
@@ -315,7 +345,6 @@ static __noinline int walk_keep(__u32 slot)
 	w->m.unlisted = 1;
 	w->m.kept = all ? s->kept : WALK_REMEMBERED;
 	w->m.sure = all && !(s->at & WALK_FRAME_OPAQUE) && w->rec.end != ALYS_STOP_FAULT;
-	return 0;
 }
 
 #endif

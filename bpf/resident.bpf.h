@@ -350,7 +350,7 @@ static __always_inline void pages_leave(const struct touch *t, const struct pt_r
 
 static __always_inline int touch_begin(__u64 addr)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = current_task();
 	const struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
 	struct rss_seen *seen = recording ? rss_seen() : NULL;
 	if (!seen)
@@ -386,7 +386,7 @@ static __always_inline int touch_begin(__u64 addr)
 SEC("raw_tp/rss_stat")
 int on_rss(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = current_task();
 	__u64 mm = ctx->args[0], owner = rss_owner(task, mm);
 	__u32 member = (__u32)ctx->args[1];
 	struct rss_seen *seen = rss_seen();
@@ -444,7 +444,7 @@ static __always_inline __u64 place_of(__u64 room, const struct vm_unmapped_area_
 SEC("raw_tp/vm_unmapped_area")
 int on_place(struct bpf_raw_tracepoint_args *ctx)
 {
-	const struct pt_regs *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	const struct pt_regs *regs = (void *)bpf_task_pt_regs(current_task());
 	__u64 to = ctx->args[0];
 	if (SYSCALL_NUMBER(regs) != CALL_MREMAP || !is_target() || (__s64)to < 0)
 		return 0;

@@ -92,11 +92,8 @@ static __always_inline void stack_send(struct walk_slot *w)
  * Ends a walk: sends the stack if it is new, and returns its hash. Equal calls that allocate another kind of memory are other
  * stacks, but the same walk: the slot keeps the walk's own hash, with which the next one may begin.
  */
-static __noinline __u64 walk_finish(__u32 slot)
+static __always_inline __u64 walk_result(struct walk_slot *w, __u32 slot)
 {
-	struct walk_slot *w = slot_at(slot);
-	if (!w)
-		return 0;
 	__u64 walked = w->rec.hash, hash = w->rec.memory ? stack_mix(walked, w->rec.memory) : walked;
 	if (!hash)
 		hash = 1; /* 0 is no stack */
@@ -109,6 +106,13 @@ static __noinline __u64 walk_finish(__u32 slot)
 	return hash;
 }
 
+/* The same, apart from the main program, whose stack its spills would count as. */
+static __noinline __u64 walk_finish(__u32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	return w ? walk_result(w, slot) : 0;
+}
+
 /* Stacks that begin at the same probe and depth are most likely alike: with the same slot, they find the last one there. */
 static __always_inline __u32 stack_place(struct pt_regs *ctx)
 {
@@ -118,7 +122,7 @@ static __always_inline __u32 stack_place(struct pt_regs *ctx)
 /* Equal addresses in another process, or before and after exec, are other stacks. */
 static __always_inline __u64 stack_owner(void)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = current_task();
 	return stack_mix(0x243f6a8885a308d3ull, (__u32)task->tgid | task->self_exec_id << 32);
 }
 
@@ -196,6 +200,20 @@ static __always_inline void stack_walk(struct pt_regs *ctx, __u64 cfa, __u32 slo
 		stack_check(ctx, cfa, slot);
 }
 
+/* What stack_walk walked in this slot. memory: as in struct alys_ev_stack. */
+static __always_inline __u64 stack_result(__s32 slot, __u32 memory)
+{
+	if (!config.max_frames)
+		return 0;
+	struct walk_slot *w = slot_at(slot);
+	if (!w) {
+		count(ALYS_ST_NO_SLOT);
+		return 0;
+	}
+	w->rec.memory = memory;
+	return walk_result(w, slot);
+}
+
 /* The call stack as the hash that events carry; 0 = none. memory: as in struct alys_ev_stack. */
 static __always_inline __u64 stack_end(struct pt_regs *ctx, __u64 cfa, __s32 slot, __u32 memory)
 {
@@ -221,11 +239,14 @@ static __always_inline __u64 stack_take_anywhere(struct pt_regs *regs, __u32 mem
 			count(ALYS_ST_NO_SLOT);
 		return 0;
 	}
+	alone_begin();
 	walk_interrupted(regs, w, stack_owner());
 	walk_tables(slot);
 	w->rec.memory = memory;
 	w->ips[0] = PT_REGS_IP(regs);
-	return walk_finish(slot);
+	__u64 hash = walk_finish(slot);
+	alone_end();
+	return hash;
 }
 
 static __always_inline __u64 stack_take(struct pt_regs *ctx, __u64 cfa, __u32 memory)

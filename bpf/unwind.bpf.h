@@ -5,19 +5,21 @@
  * ended in rec.end, their hash. It sends nothing. Also compiled for the host (tests/bpfhost).
  *
  *   walk_tables (in the main program)
- *     words_same, walk_same (global: is the stack the same as the last one? see recall.bpf.h)
- *     walk_turns, walk_on (global: verified once; 4 frames a call)
+ *     walk_open (global: is the stack the same as the last one? see recall.bpf.h; if not, the first frames)
+ *     walk_turns, walk_on (global: verified once; 6 frames a call)
  *       walk_merge (takes over frames of the last walk)
- *       walk_frames (all the spilling happens here, with preemption off)
+ *       walk_frames
  *         row_lookup (global), window_fill, rule_special (rare or slow paths), rules of one machine (frame.bpf.h)
  *     walk_resolve (global: looks for a return probe)
  *     walk_fetch (global: reads in a page, and may sleep)
  *
- * Since 6.13 the kernel gives programs of this type a per-CPU stack for every function that uses 64
- * bytes of stack or more (BPF_PRIV_STACK_MIN_SIZE). Two tasks of one CPU share it when the first one
- * sleeps, or is preempted, in the middle. Hence: state lives in a claimed slot; what may sleep stays
- * below 64 bytes (scripts/check-insns reads the verifier's log); what is bigger neither sleeps
- * nor is preempted.
+ * What every walk passes is inline: on processors that guard returns against speculation, each return of a function or a
+ * helper costs over 10 ns, and an event had fifty of them.
+ *
+ * Since 6.13 the kernel gives programs of this type a per-CPU stack for every function that uses more than 48 bytes of
+ * stack (64 when rounded up, BPF_PRIV_STACK_MIN_SIZE). Two tasks of one CPU share it when the first one sleeps, or is
+ * preempted, in the middle. Hence: state lives in a claimed slot; a program's own function, which lives while it sleeps, stays
+ * below that (scripts/check-insns reads the verifier's log); it calls what is bigger between alone_begin and alone_end.
  */
 #ifndef ALYS_UNWIND_BPF_H
 #define ALYS_UNWIND_BPF_H
@@ -28,7 +30,7 @@
 #define WALK_SLOTS 512      /* at most; a walk that finds none of 8 free is counted */
 #define WALK_REMEMBERED 128 /* frames, a power of two: the outer ones of deeper stacks are walked each time */
 #define WALK_WORDS 128      /* those beyond are compared frame by frame */
-#define WALK_FRAMES 4       /* per call of walk_on */
+#define WALK_FRAMES 6       /* per call of walk_on */
 #define WALK_TURNS 16
 /* Enough for all frames, and for as many page faults. */
 #define WALK_CALLS (ALYS_MAX_FRAMES / WALK_FRAMES)
@@ -145,18 +147,41 @@ static void (*const bpf_preempt_disable)(void) = 0;
 static void (*const bpf_preempt_enable)(void) = 0;
 #endif
 
-/*
- * Global, because otherwise the verifier would follow each of the loop's 8 exits through the rest of the program. near:
- * the same for walks that are likely alike.
- */
-__noinline int slot_claim(__u32 near)
+/* From here to alone_end no other task runs on this processor. */
+static __always_inline void alone_begin(void)
 {
-	for (__u32 i = 0; i < 8; i++) {
-		__u32 slot = (near + i) & (config.walk_slots - 1) & (WALK_SLOTS - 1);
-		if (!__sync_lock_test_and_set(&walk_busy[slot], 1))
+	if (config.walk_alone && bpf_preempt_disable)
+		bpf_preempt_disable();
+}
+
+static __always_inline void alone_end(void)
+{
+	if (config.walk_alone && bpf_preempt_enable)
+		bpf_preempt_enable();
+}
+
+static __always_inline __s32 slot_try(__u32 near)
+{
+	__u32 slot = near & (config.walk_slots - 1) & (WALK_SLOTS - 1);
+	return __sync_lock_test_and_set(&walk_busy[slot], 1) ? -1 : (__s32)slot;
+}
+
+/* Global, because otherwise the verifier would follow each of the loop's exits through the rest of the program. */
+__noinline int slot_search(__u32 near)
+{
+	for (__u32 i = 1; i < 8; i++) {
+		__s32 slot = slot_try(near + i);
+		if (slot >= 0)
 			return slot;
 	}
 	return -1;
+}
+
+/* near: the same for walks that are likely alike. */
+static __always_inline __s32 slot_claim(__u32 near)
+{
+	__s32 slot = slot_try(near);
+	return slot >= 0 ? slot : slot_search(near);
 }
 
 static __always_inline void slot_release(__u32 slot)
@@ -500,7 +525,7 @@ static __always_inline int frame_next(struct walk_slot *w)
 	return frame_take(w, ip, step);
 }
 
-static __noinline int walk_frames(struct walk_slot *w)
+static __always_inline int walk_frames(struct walk_slot *w)
 {
 	int r = WALK_MORE;
 	if (!w->rec.n && !w->s.anywhere)
@@ -512,6 +537,8 @@ static __noinline int walk_frames(struct walk_slot *w)
 	}
 	return r;
 }
+
+__noinline int walk_on(__u32 slot);
 
 #include "recall.bpf.h"
 
@@ -525,12 +552,10 @@ __noinline int walk_on(__u32 slot)
 	int r = WALK_MORE;
 	if (!w)
 		return WALK_DONE;
-	if (config.walk_alone && bpf_preempt_disable)
-		bpf_preempt_disable();
 	if (!w->s.old_n || !walk_merge(w))
 		r = walk_frames(w);
-	if (config.walk_alone && bpf_preempt_enable)
-		bpf_preempt_enable();
+	if (r == WALK_DONE)
+		walk_keep(w);
 	return r;
 }
 
@@ -555,7 +580,7 @@ static __noinline __u64 return_probe_at(__u64 slot)
 /* The real return address of a frame, if a return probe has replaced it by its trampoline; else 0. */
 static __always_inline __u64 caller_hidden(__u64 cfa)
 {
-	struct uprobe_task *probes = bpf_get_current_task_btf()->utask;
+	struct uprobe_task *probes = current_task()->utask;
 	return probes && probes->return_instances ? return_probe_at(RETURN_PROBE_AT(cfa)) : 0;
 }
 
@@ -619,10 +644,9 @@ static __always_inline void lists_find(struct walk_slot *w)
 
 /*
  * Starts a walk at a probe whose frame ends at cfa. hash is the initial value, by which the stacks of different
- * processes differ. Not inline, like all that need not be in the main program: its spills would count as the main
- * program's stack.
+ * processes differ.
  */
-static __noinline int walk_begin(struct pt_regs *ctx, struct walk_slot *w, __u64 cfa, __u64 hash)
+static __always_inline int walk_begin(struct pt_regs *ctx, struct walk_slot *w, __u64 cfa, __u64 hash)
 {
 	struct walk_state *s = &w->s;
 	s->ip = PT_REGS_IP(ctx);
@@ -650,30 +674,6 @@ static __always_inline void walk_interrupted(struct pt_regs *regs, struct walk_s
 	w->s.anywhere = 1;
 }
 
-/* Begins a new walk, if walk_again failed. */
-static __noinline int walk_start(__u32 slot)
-{
-	struct walk_slot *w = slot_at(slot);
-	if (!w)
-		return 0;
-	struct walk_state *s = &w->s;
-	w->m.kept = 0; /* until the walk is done */
-	w->rec.n = 0;
-	w->rec.end = ALYS_STOP_UNKNOWN;
-	w->rec.hash = s->hash;
-	s->next = 0;
-	s->new = s->old ^ WALK_REMEMBERED;
-	s->no_row = 0;
-	s->probe_at = 0;
-	s->max = config.max_frames;
-	s->may_sleep = config.walk == ALYS_WALK_SLEEP;
-	s->by_fp = 0;
-	s->signal = 0;
-	s->far = 0;
-	s->at = 0;
-	return 0;
-}
-
 /* Walks on, until the end or a page that must be read in, for WALK_TURNS at most. Global, so that it is verified once. */
 __noinline int walk_turns(__u32 slot)
 {
@@ -689,17 +689,17 @@ __noinline int walk_turns(__u32 slot)
 
 static __always_inline void walk_tables(__u32 slot)
 {
-	if (walk_again(slot))
-		return;
-	walk_start(slot);
-	for (int i = 0; i < WALK_CALLS; i++) {
-		int r = walk_turns(slot);
-		if (r == WALK_DONE)
-			break;
-		if (config.walk == ALYS_WALK_SLEEP && r == WALK_FAULT)
+	int r = walk_open(slot);
+	for (int i = 0; i < WALK_CALLS && r != WALK_DONE; i++) {
+		if (r == WALK_MISS)
+			walk_resolve(slot);
+		if (config.walk == ALYS_WALK_SLEEP && r == WALK_FAULT) {
+			alone_end();
 			walk_fetch(slot);
+			alone_begin();
+		}
+		r = walk_turns(slot);
 	}
-	walk_keep(slot);
 }
 
 #endif

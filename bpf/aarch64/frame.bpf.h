@@ -49,9 +49,9 @@ static __always_inline void link_lose(struct walk_state *s)
 }
 
 /* Would the probed function return to where it did in the last walk? That word of a record is compared like all others. */
-static __always_inline bool link_is(const struct walk_state *s, const struct walk_frame *caller)
+static __always_inline bool link_is(const struct walk_slot *w, const struct walk_frame *caller)
 {
-	return HAS_RECORD(s) || s->link.now == caller->ip;
+	return HAS_RECORD(&w->s) || w->s.link.now == caller->ip;
 }
 
 /* The caller's x29 and the return address are in the record; before there is one, x29 is the caller's, and x30 the address. */

@@ -34,10 +34,10 @@ static __always_inline void link_lose(struct walk_state *s)
 {
 }
 
-/* Would the probed function return to where it did in the last walk? That word is compared like all others. */
-static __always_inline bool link_is(const struct walk_state *s, const struct walk_frame *caller)
+/* Would the probed function return to where it did in the last walk? The window begins with that word. */
+static __always_inline bool link_is(const struct walk_slot *w, const struct walk_frame *caller)
 {
-	return true;
+	return w->s.window_sz && w->window[0] == caller->ip;
 }
 
 /* At a probe no frame has been set up yet: rbp is the caller's. */

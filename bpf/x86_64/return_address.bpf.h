@@ -14,8 +14,14 @@ __weak __noinline __u64 caller_read(__u64 cfa)
 	return caller;
 }
 
-/* The same, through the window of a walk begun in this slot (negative: none). */
-__weak __noinline __u64 caller_read_by(__u64 cfa, __s32 slot)
+/* The caller of the function that is probed. link: LINK_REGISTER at the probe. */
+static __always_inline __u64 caller_at(__u64 cfa, __u64 link)
+{
+	return caller_read(cfa);
+}
+
+/* Through the window of a walk begun in this slot (negative: none). */
+static __always_inline __u64 caller_of(__u64 cfa, __u64 link, __s32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
 	if (!w)
@@ -24,17 +30,6 @@ __weak __noinline __u64 caller_read_by(__u64 cfa, __s32 slot)
 	if (!caller && stack_word(w, cfa - 8, &caller) != RULE_OK)
 		return 0;
 	return caller;
-}
-
-/* The caller of the function that is probed. link: LINK_REGISTER at the probe. */
-static __always_inline __u64 caller_at(__u64 cfa, __u64 link)
-{
-	return caller_read(cfa);
-}
-
-static __always_inline __u64 caller_of(__u64 cfa, __u64 link, __s32 slot)
-{
-	return caller_read_by(cfa, slot);
 }
 
 /* Has an earlier call with this frame, which returns to caller, kept its return address? */

@@ -9,6 +9,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "alys.h"
+#include "task.bpf.h"
 #include "maps.bpf.h"
 #include "numbers.bpf.h"
 #include "stats.bpf.h"

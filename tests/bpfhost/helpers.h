@@ -22,10 +22,9 @@ long bpf_map_update_elem(const void *map, const void *key, const void *value, __
 long bpf_map_delete_elem(const void *map, const void *key);
 long bpf_probe_read_user(void *dst, __u32 n, const void *addr);
 long bpf_copy_from_user(void *dst, __u32 n, const void *addr);
-__u64 bpf_get_current_pid_tgid(void);
 long bpf_get_ns_current_pid_tgid(__u64 dev, __u64 ino, struct bpf_pidns_info *out, __u32 n);
 __u64 bpf_get_current_task(void);
-struct task_struct *bpf_get_current_task_btf(void);
+struct task_struct *current_task(void);
 __u32 bpf_get_smp_processor_id(void);
 
 /* The kernel's memory of the host is the test's own. */

@@ -100,11 +100,6 @@ long bpf_copy_from_user(void *dst, __u32 n, const void *addr)
 	return host_read(dst, n, (uint64_t)addr);
 }
 
-__u64 bpf_get_current_pid_tgid(void)
-{
-	return 1ull << 32 | 1;
-}
-
 long bpf_get_ns_current_pid_tgid(__u64 dev, __u64 ino, struct bpf_pidns_info *out, __u32 n)
 {
 	(void)dev, (void)ino, (void)out, (void)n;
@@ -116,7 +111,7 @@ __u64 bpf_get_current_task(void)
 	return (uint64_t)&host.task;
 }
 
-struct task_struct *bpf_get_current_task_btf(void)
+struct task_struct *current_task(void)
 {
 	return &host.task;
 }
