@@ -289,8 +289,11 @@ static __always_inline bool is_at(const struct walk_state *s, const struct walk_
 	return f->ip == s->ip && f->sp == s->sp && f->bp == s->bp && !(f->at & WALK_FRAME_BY_FP) == !s->by_fp;
 }
 
-/* The current frame is known from the last walk: copies what follows it there, as long as the steps are the same. */
-static __always_inline int frames_take_over(struct walk_slot *w)
+/*
+ * The current frame is known from the last walk: copies what follows it there, as long as the steps are the same. Not inline, for
+ * kernel 6.1: the compiler would enter this loop in its middle, which its verifier refuses (back-edge).
+ */
+static __noinline int frames_take_over(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
 	__u64 away = 0;
