@@ -216,7 +216,7 @@ static __always_inline void call_read(struct pt_regs *ctx, const struct alys_sit
 }
 
 /*
- * The walk may sleep while it waits for a page, and a function that sleeps must use less than 64 bytes of stack (see
+ * The walk may sleep while it waits for a page, and a function that sleeps may use 48 bytes of stack (see
  * unwind.bpf.h). So it is called by the program itself, between one function that begins the call and one that ends the
  * entry.
  */

@@ -200,16 +200,21 @@ static __always_inline void stack_walk(struct pt_regs *ctx, __u64 cfa, __u32 slo
 		stack_check(ctx, cfa, slot);
 }
 
+/* NULL: no stack is wanted, or there was no slot for it, which is counted. */
+static __always_inline struct walk_slot *stack_slot(__s32 slot)
+{
+	struct walk_slot *w = config.max_frames ? slot_at(slot) : NULL;
+	if (config.max_frames && !w)
+		count(ALYS_ST_NO_SLOT);
+	return w;
+}
+
 /* What stack_walk walked in this slot. memory: as in struct alys_ev_stack. */
 static __always_inline __u64 stack_result(__s32 slot, __u32 memory)
 {
-	if (!config.max_frames)
+	struct walk_slot *w = stack_slot(slot);
+	if (!w)
 		return 0;
-	struct walk_slot *w = slot_at(slot);
-	if (!w) {
-		count(ALYS_ST_NO_SLOT);
-		return 0;
-	}
 	w->rec.memory = memory;
 	return walk_result(w, slot);
 }
@@ -217,13 +222,9 @@ static __always_inline __u64 stack_result(__s32 slot, __u32 memory)
 /* The call stack as the hash that events carry; 0 = none. memory: as in struct alys_ev_stack. */
 static __always_inline __u64 stack_end(struct pt_regs *ctx, __u64 cfa, __s32 slot, __u32 memory)
 {
-	if (!config.max_frames)
+	struct walk_slot *w = stack_slot(slot);
+	if (!w)
 		return 0;
-	struct walk_slot *w = slot_at(slot);
-	if (!w) {
-		count(ALYS_ST_NO_SLOT);
-		return 0;
-	}
 	stack_walk(ctx, cfa, slot, w);
 	w->rec.memory = memory;
 	return walk_finish(slot);
@@ -233,12 +234,9 @@ static __always_inline __u64 stack_end(struct pt_regs *ctx, __u64 cfa, __s32 slo
 static __always_inline __u64 stack_take_anywhere(struct pt_regs *regs, __u32 memory)
 {
 	__s32 slot = config.max_frames ? slot_claim(stack_place(regs)) : -1;
-	struct walk_slot *w = slot_at(slot);
-	if (!w) {
-		if (config.max_frames)
-			count(ALYS_ST_NO_SLOT);
+	struct walk_slot *w = stack_slot(slot);
+	if (!w)
 		return 0;
-	}
 	alone_begin();
 	walk_interrupted(regs, w, stack_owner());
 	walk_tables(slot);
