@@ -658,6 +658,7 @@ static __always_inline int walk_begin(struct pt_regs *ctx, struct walk_slot *w, 
 	s->missed = 0;
 	s->window_sz = 0;
 	s->alike = 0;
+	s->anywhere = 0;
 	lists_find(w);
 	return recall_begin(w, hash);
 }
@@ -671,6 +672,7 @@ static __always_inline void walk_interrupted(struct pt_regs *regs, struct walk_s
 	walk_begin(regs, w, ENTRY_CFA(PT_REGS_SP(regs) & ~7ull), hash);
 	w->s.ip++;
 	w->s.ip_at = 0;
+	w->s.alike = 0; /* a walk from an entry at this address was another */
 	w->s.anywhere = 1;
 }
 

@@ -186,6 +186,20 @@ static void test_hash(void **state)
 	assert_int_not_equal(first, walk_words(PLAIN(2, 0), 0)->rec.hash);
 }
 
+/* A walk from a function's entry, in the slot of one that began in the middle of a function. */
+static void test_after_interrupted(void **state)
+{
+	(void)state;
+	memset(words, 0, sizeof(words));
+	words[0] = CODE + 8;
+	words[2] = CODE + 16;
+	assert_int_equal(walk_words(PLAIN(3, 0), 0)->ips[1], CODE + 8);
+	walk_interrupted(host_regs(CODE + 0x800, SP, 0, 0), &host_slot, 1);
+	walk_tables(0);
+	assert_int_equal(host_slot.ips[1], CODE + 16);
+	assert_int_equal(host_walk(CODE + 0x800, SP, 0, SP + 8)->ips[1], CODE + 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,7 +209,7 @@ int main(void)
 		cmocka_unit_test(test_bad_frames),     cmocka_unit_test(test_frame_pointers),
 		cmocka_unit_test(test_recursion_ends), cmocka_unit_test(test_hash),
 		cmocka_unit_test(test_other_words),    cmocka_unit_test(test_remembered),
-		cmocka_unit_test(test_new_tables),
+		cmocka_unit_test(test_new_tables),     cmocka_unit_test(test_after_interrupted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
