@@ -57,7 +57,7 @@ def memory_of(pids):
     for pid in pids:
         try:
             kb += int(re.search(r"^Pss:\s+(\d+)", open(f"/proc/{pid}/smaps_rollup").read(), re.M).group(1))
-        except ProcessLookupError:
+        except (ProcessLookupError, FileNotFoundError):
             continue  # those that examine files come and go
     return kb / 1024
 

@@ -4,12 +4,11 @@
 meaningful than its requests per second.
 """
 import statistics
-import subprocess
 import time
 
 import chart
 import harness
-from harness import ALYS, QUICK, REPETITIONS, Recording, table, verdict
+from harness import QUICK, REPETITIONS, Recording, table, verdict
 from server import Server
 from tracers import Floor
 
@@ -26,15 +25,10 @@ def recording(*options):
 def cases():
     """{row: function that attaches its tracer to a process}"""
     rows = {"untraced": None, "exact, full stacks": recording()}
-    text = subprocess.run([ALYS, "--help"], capture_output=True, text=True, check=True).stdout
     for n in ("512k", "4k"):
-        if "--sample-at" not in text:
-            rows[f"sampled {n}"] = recording("--sample", f"bytes:{n}", "--max-overhead", "0")
-            continue
         for where in ("call", "refill"):
             rows[f"sampled {n} at {where}s"] = recording("--sample", f"bytes:{n}", "--max-overhead", "0", "--sample-at", where)
-        if "--max-overhead" in text:
-            rows[f"sampled {n}, budget of 1 %"] = recording("--sample", f"bytes:{n}", "--max-overhead", "1")
+        rows[f"sampled {n}, budget of 1 %"] = recording("--sample", f"bytes:{n}", "--max-overhead", "1")
     rows[FLOOR] = lambda pid: Floor(pid, "refill")
     return rows
 
@@ -112,7 +106,7 @@ def measure(path, kind):
                [(row if row in ("untraced", FLOOR) else f"alys-bpf {row}", value) for row, value in rate.items()], "/s")
     for n, wanted in (("512k", 0.97), ("4k", 0.90)):
         # Sampling at refills is the default for libgc.
-        row = next(r for r in (f"sampled {n} at refills", f"sampled {n}") if r in rate)
+        row = f"sampled {n} at refills"
         share = rate[row] / rate["untraced"]
         verdict(f"(d) requests/s, {kind} answers, {row}", f"at least {wanted:.2f} of untraced", f"{share:.3f}", share >= wanted)
         tell_floor(kind, row, facts)

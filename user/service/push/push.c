@@ -284,12 +284,12 @@ void push_text(const struct push *p, struct buf *out)
 	struct push_counts n;
 	size_t waiting, bytes;
 	sender_counts(p->sender, &n, &waiting, &bytes);
-	buf_addf(out, "%" PRIu64 " sent to %s, %zu wait (", n.sent, p->backend->name, waiting);
+	buf_addf(out, "%" PRIu64 " sent to %s, %zu waiting (", n.sent, p->backend->name, waiting);
 	text_bytes(out, (double)bytes);
-	buf_addf(out, "), %" PRIu64 " retries, dropped: queue full %" PRIu64 ", refused %" PRIu64 ", not made %" PRIu64,
+	buf_addf(out, "), retried: %" PRIu64 ", dropped: queue full %" PRIu64 ", refused %" PRIu64 ", not made %" PRIu64,
 		 n.retries, n.overflowed, n.refused, n.failed);
 	if (n.rejected)
-		buf_addf(out, "; %" PRIu64 " profiles rejected of those sent", n.rejected);
+		buf_addf(out, "; of those sent, rejected: %" PRIu64, n.rejected);
 	if (*n.trouble)
 		buf_addf(out, "; at last: %s", n.trouble);
 }
