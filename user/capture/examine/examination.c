@@ -345,7 +345,7 @@ static bool begin_next(struct examinations *x, struct running *r, struct finding
 	memmove(&x->queue[at], &x->queue[at + 1], (--x->queue_cnt - at) * sizeof(*x->queue));
 	if (!x->ops.open(x->ops.ctx, e.module, &e.fd, &e.path))
 		return true;
-	int rc = begin(x, r, &e, true);
+	int rc = begin(x, r, &e, !e.first);
 	*failed = rc;
 	if (rc)
 		fail(&e, rc, out);

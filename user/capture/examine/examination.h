@@ -19,7 +19,7 @@ struct examination {
 	int fd;
 	const char *path;
 	struct findings_ask ask;
-	bool first; /* before other files of the same user */
+	bool first; /* before other files of the same user, and not at low priority: probes wait for it */
 };
 
 struct examinations;

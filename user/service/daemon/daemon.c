@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,6 +18,7 @@
 #include "base/descriptors.h"
 #include "base/exit_status.h"
 #include "base/log.h"
+#include "base/priority.h"
 #include "base/signals.h"
 #include "broker/broker.h"
 #include "daemon/commands.h"
@@ -28,6 +28,7 @@
 #include "push/credentials.h"
 #include "push/push.h"
 
+/* The daemon needs little CPU time, but ring buffers overflow if it has to wait on a busy machine. */
 #define PRIORITY (-15)
 /* Internal, never a process's final exit status. NOT_BEGUN is a flag added to one: startup failed. */
 #define RELOAD 32
@@ -85,13 +86,6 @@ static void on_ending(void *ctx, const struct continuous_process *p, enum ending
 		http_process_ends(d->http, p->tgid, ending_name(why));
 	if (d->push && !p->subject)
 		push_process_ends(d->push, p->tgid);
-}
-
-/* The daemon needs little CPU time, but ring buffers overflow if it has to wait on a busy machine. Failing is harmless. */
-static void raise_priority(void)
-{
-	if (getpriority(PRIO_PROCESS, 0) > PRIORITY)
-		setpriority(PRIO_PROCESS, 0, PRIORITY);
 }
 
 static int open_server(struct daemon *d, struct err *err)
@@ -438,7 +432,7 @@ int daemon_run(const struct daemon_options *o, struct err *err)
 	d->beat_every_ns = notify_watchdog_us() * 1000 / 3;
 	log_never_wait();
 	descriptors_raise();
-	raise_priority();
+	priority_raise(PRIORITY);
 	broker_choose_user(&d->broker);
 	d->broker.forwards_signal = forwards_signal;
 	d->broker.tells = tells;
