@@ -16,6 +16,7 @@ PROCESSES = 50
 SECONDS = 1 if QUICK else 3
 ROUNDS = 5 if QUICK else 11
 PROFILES = ("in-use", "allocations")
+FLOORS = {"floor": "all", "floor of frees": "frees"}
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4"
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -82,7 +83,7 @@ def measure(folder, profile):
     target = Target(program("requests"), str(PROCESSES), counts)
     daemon = subprocess.Popen([ALYS, "daemon", "--all", "--off", "--profile", profile, "--socket", sock], stderr=subprocess.PIPE, text=True)
     daemon.stderr.readline()
-    found = {"lost": [], "floor": [], "cpu": [], "on": [], "off": [], "memory": []}
+    found = {name: [] for name in ("lost", *FLOORS, "cpu", "on", "off", "memory")}
     try:
         ctl(sock, "on")
         ctl(sock, "off")
@@ -95,9 +96,10 @@ def measure(folder, profile):
             found["memory"].append(memory_of(family(daemon.pid)))
             found["off"].append(ctl(sock, "off"))
             found["lost"].append(1 - traced / plain)
-            floor = Floor(target.pid, "all")
-            found["floor"].append(1 - rate(counts, SECONDS) / plain)
-            floor.stop()
+            for name, where in FLOORS.items():
+                floor = Floor(target.pid, where)
+                found[name].append(1 - rate(counts, SECONDS) / plain)
+                floor.stop()
         ctl(sock, "on")
         found["end"] = [end(daemon)]
     finally:
@@ -146,7 +148,8 @@ def arrivals(folder):
     return found
 
 
-ROWS = [("requests lost, %", "lost", 100, 1), ("floor: empty probes there, %", "floor", 100, 1), ("daemon, % of a CPU", "cpu", 100, 1),
+ROWS = [("requests lost, %", "lost", 100, 1), ("floor: empty probes there, %", "floor", 100, 1),
+        ("of it, those of free alone, %", "floor of frees", 100, 1), ("daemon, % of a CPU", "cpu", 100, 1),
         ("daemon, MB", "memory", 1, 0), ("on, ms", "on", 1000, 0), ("off, ms", "off", 1000, 0), ("end, ms", "end", 1000, 0)]
 
 

@@ -12,9 +12,9 @@ PRICES = "a probe", "stepped", "entry, return"
 
 
 def prices(text):
-    found = {name: re.search(rf"^{name} +([\d.]+) us \w", text, re.M) for name in PRICES}
+    found = {name: re.search(rf"^{name} +([\d.]+) us \(([\d.]+) with cold caches\) \w", text, re.M) for name in PRICES}
     assert all(found.values()), text
-    return {name: float(match.group(1)) for name, match in found.items()}
+    return {name: [float(n) for n in match.groups()] for name, match in found.items()}
 
 
 @pytest.mark.bpf
@@ -22,7 +22,7 @@ def test_prices_are_measured():
     """Each kind of probe has a figure measured on this machine."""
     done = alys("doctor")
     assert done.returncode == 0, done
-    assert all(price > 0 for price in prices(done.stdout).values()), done.stdout
+    assert all(min(price) > 0 for price in prices(done.stdout).values()), done.stdout
     assert not re.search(r"^many CPUs", done.stdout, re.M) or os.cpu_count() > 16
 
 

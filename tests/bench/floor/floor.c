@@ -1,6 +1,6 @@
 /*
  * Attaches empty programs to the sites that alys-bpf would probe: `floor PID`; at the sites of refills
- * `floor PID refill`; for all processes, as when calls are sampled, `floor PID all`.
+ * `floor PID refill`; for all processes, as when calls are sampled, `floor PID all`, or only where blocks end, `floor PID frees`.
  * Prints "ready", holds them until stdin ends. Needs a kernel with uprobe.session.
  */
 #include <fcntl.h>
@@ -23,17 +23,18 @@ struct floor {
 	struct floor_bpf *skel;
 	uint32_t tgid; /* 0 = all */
 	bool refill;
+	bool frees;
 	bool sampled; /* returns are skipped, as for nearly all calls when sampling */
 };
 
-static void add_calls(const struct site_list *l, struct batch *session, struct batch *entry)
+static void add_calls(const struct floor *f, const struct site_list *l, struct batch *session, struct batch *entry)
 {
 	bool used[4096] = { false };
 	for (size_t i = 0; i < l->sites_cnt; i++) {
 		const struct site *s = &l->sites[i];
 		const uint32_t *exits;
 		size_t n = sites_exits(s, true, &exits);
-		if (s->state != SITE_PROBED)
+		if (s->state != SITE_PROBED || (f->frees && s->row->shape != ALYS_SHAPE_FREE))
 			continue;
 		batch_add(s->return_probe ? session : entry, s->offset, 0);
 		for (size_t k = 0; k < n && !s->return_probe; k++) {
@@ -71,7 +72,7 @@ static int attach_file(const struct floor *f, int fd, const char *path)
 		return -1;
 	if (l.at == SAMPLE_AT_REFILL)
 		sites_use_whole_exits(&l);
-	add_calls(&l, &session, &entry);
+	add_calls(f, &l, &session, &entry);
 	if (sites_collect(&l))
 		add_collections(e, &entry);
 	int rc = batch_attach(&session, &here, f->tgid, fd, &err);
@@ -85,7 +86,8 @@ int main(int argc, char **argv)
 	char line[512], maps[64], path[512];
 	if (!skel || argc < 2)
 		return 1;
-	floor.sampled = argc > 2 && !strcmp(argv[2], "all");
+	floor.frees = argc > 2 && !strcmp(argv[2], "frees");
+	floor.sampled = floor.frees || (argc > 2 && !strcmp(argv[2], "all"));
 	floor.tgid = floor.sampled ? 0 : (uint32_t)atoi(argv[1]);
 	floor.refill = argc > 2 && !strcmp(argv[2], "refill");
 	bpf_program__set_expected_attach_type(skel->progs.empty_session, ATTACH_UPROBE_SESSION);

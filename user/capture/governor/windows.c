@@ -68,7 +68,8 @@ struct windows {
 	struct map places;  /* proc and kind of gauge -> place in procs, from 1 */
 	struct map without; /* proc -> next time to look for a counter << 8 | number of attempts */
 	struct schedule schedule;
-	struct budget budget;
+	struct budget budget; /* at the price of cold caches: it is a promise */
+	double warm_trap_s;   /* for gauges: what is wrong about it matters where hits leave time for little else */
 	enum state state;
 	struct window current;
 	uint32_t current_us; /* from the end of the one before it, or of the stretch */
@@ -108,7 +109,7 @@ static void publish_time(struct windows *w, uint64_t *moment, uint64_t ns)
 
 static struct reading counted_by(const struct windows *w, const struct counting *c)
 {
-	struct reading now = gauge_read(&c->gauge, w->c.h->probe, w->budget.price.trap_s);
+	struct reading now = gauge_read(&c->gauge, w->c.h->probe, w->warm_trap_s);
 	now.value -= c->base;
 	now.known &= c->gauge.by_cpu || now.value >= 0;
 	return now;
@@ -169,16 +170,17 @@ static bool begin_thread(struct windows *w)
 struct windows *windows_new(const struct windows_config *c, struct err *err)
 {
 	struct windows *w = calloc(1, sizeof(*w));
-	double trap_s;
-	if (!w || probe_window_price(c->h->probe, &trap_s, err)) {
+	struct trap_price trap;
+	if (!w || probe_window_price(c->h->probe, &trap, err)) {
 		if (!w)
 			err_set(err, ENOMEM, "out of memory");
 		free(w);
 		return NULL;
 	}
 	w->c = *c;
-	double sample_s = record_samples_calls(c->h->o) ? ALYS_SAMPLE_TRAPS * trap_s : PAGE_SAMPLE_S;
-	w->budget = (struct budget){ .max = c->percent / 100, .price = { trap_s, sample_s } };
+	double sample_s = record_samples_calls(c->h->o) ? ALYS_SAMPLE_TRAPS * trap.cold_s : PAGE_SAMPLE_S;
+	w->budget = (struct budget){ .max = c->percent / 100, .price = { trap.cold_s, sample_s } };
+	w->warm_trap_s = trap.warm_s;
 	if (getrandom(&w->schedule.random, sizeof(w->schedule.random), 0) < 0)
 		w->schedule.random = now_ns();
 	pthread_mutex_init(&w->lock, NULL);
@@ -293,7 +295,7 @@ static bool is_due(struct windows *w, struct proc_id proc, uint64_t now)
 static void begin_counting(struct windows *w, const struct proc *p, struct proc_id heap, const struct gauge *gauge)
 {
 	struct counting c = { .proc = heap, .gauge = *gauge };
-	struct reading now = gauge_read(gauge, w->c.h->probe, w->budget.price.trap_s);
+	struct reading now = gauge_read(gauge, w->c.h->probe, w->warm_trap_s);
 	uint64_t key = place_key(heap, gauge->by_cpu), *place = now.known ? map_put(&w->places, key) : NULL;
 	c.base = base_of(w, p, gauge, now.value);
 	struct counting *new = place ? VEC_PUSH(w, procs) : NULL;
@@ -375,7 +377,7 @@ void windows_add_used(struct windows *w, uint32_t tgid, uint64_t cpu_ns)
 		w->cpu_ended_ns += used_since(w, p, cpu_ns);
 	if (!c)
 		return;
-	struct reading last = gauge_used(&c->gauge, w->c.h->probe, w->budget.price.trap_s, cpu_ns);
+	struct reading last = gauge_used(&c->gauge, w->c.h->probe, w->warm_trap_s, cpu_ns);
 	last.value -= c->base;
 	note_count(c, &last);
 }

@@ -100,11 +100,11 @@ static void kernel_lines(struct buf *out, const struct kernel_facts *k)
 static void price_line(struct buf *out, struct probe *p, enum price_of what, const char *name, const char *words)
 {
 	struct err err = { 0 };
-	double seconds;
-	if (probe_price(p, what, &seconds, &err))
+	struct trap_price price;
+	if (probe_price(p, what, &price, &err))
 		line(out, name, false, err.text);
 	else
-		buf_addf(out, "%-14s %6.2f us %s\n", name, seconds * 1e6, words);
+		buf_addf(out, "%-14s %6.2f us (%.2f with cold caches) %s\n", name, price.warm_s * 1e6, price.cold_s * 1e6, words);
 }
 
 static void price_lines(struct buf *out, struct probe *p)

@@ -22,16 +22,34 @@
 
 #define ROUNDS 15
 #define CALLS 200
+#define COLD_CALLS 40
+/* Of memory, before each cold call: more than any first-level cache, and about a small second-level one. */
+#define TOUCHED (512 << 10)
+#define LINE 64
 #define TOUCHES 1000
 /* A start of two programs was never seen to take less. */
 #define FAULT_MIN_S 50e-9
 
-static double calls_take(void)
+static double warm_call(void)
 {
 	uint64_t from = now_ns();
 	for (int i = 0; i < CALLS; i++)
 		priced();
 	return (double)(now_ns() - from) / 1e9 / CALLS;
+}
+
+static double cold_call(void)
+{
+	static volatile char touched[TOUCHED];
+	uint64_t sum = 0;
+	for (int i = 0; i < COLD_CALLS; i++) {
+		for (size_t at = 0; at < TOUCHED; at += LINE)
+			touched[at]++;
+		uint64_t from = now_ns();
+		priced();
+		sum += now_ns() - from;
+	}
+	return (double)sum / 1e9 / COLD_CALLS;
 }
 
 static int by_size(const void *a, const void *b)
@@ -41,13 +59,18 @@ static int by_size(const void *a, const void *b)
 }
 
 /* The median, because the thread may be preempted. */
-static double median_call(void)
+static double median_of(double (*call)(void))
 {
 	double took[ROUNDS];
 	for (int i = 0; i < ROUNDS; i++)
-		took[i] = calls_take();
+		took[i] = call();
 	qsort(took, ROUNDS, sizeof(*took), by_size);
 	return took[ROUNDS / 2];
+}
+
+static struct trap_price take_calls(void)
+{
+	return (struct trap_price){ .warm_s = median_of(warm_call), .cold_s = median_of(cold_call) };
 }
 
 /* The offset of an instruction of ours in our executable; 0: not found. */
@@ -82,30 +105,30 @@ static void forget_stats(const struct probe *p)
 	free(none);
 }
 
-static double probed_call(struct probe *p)
+static struct trap_price take_probed_calls(struct probe *p)
 {
 	p->skel->bss->window_shut = 1;
 	probe_start(p);
-	double took = median_call();
+	struct trap_price took = take_calls();
 	probe_stop(p);
 	p->skel->bss->window_shut = 0;
 	forget_stats(p);
 	return took;
 }
 
-static int take_price(struct probe *p, const struct batch *b, int exe, double *seconds, struct err *err)
+static int take_price(struct probe *p, const struct batch *b, int exe, struct trap_price *out, struct err *err)
 {
 	uint32_t tgid = (uint32_t)getpid();
-	double empty = median_call();
+	struct trap_price empty = take_calls();
 	int rc = batch_attach(b, p, tgid, exe, err);
 	if (rc)
 		return rc;
-	double took = probed_call(p);
+	struct trap_price took = take_probed_calls(p);
 	probe_detach(p, tgid);
 	probe_await_detached();
-	if (took <= empty)
+	if (took.warm_s <= empty.warm_s || took.cold_s <= empty.cold_s)
 		return err_set(err, EIO, "the cost of a probe could not be measured");
-	*seconds = took - empty;
+	*out = (struct trap_price){ .warm_s = took.warm_s - empty.warm_s, .cold_s = took.cold_s - empty.cold_s };
 	return 0;
 }
 
@@ -154,7 +177,7 @@ int price_fault(struct probe *p, double *seconds, struct err *err)
 	return rc ? err_set(err, -rc, "--max-overhead needs the cost of a page: %s", strerror(-rc)) : 0;
 }
 
-int probe_price(struct probe *p, enum price_of what, double *seconds, struct err *err)
+int probe_price(struct probe *p, enum price_of what, struct trap_price *out, struct err *err)
 {
 	uint32_t site = ALYS_MAX_SITES - 1;
 	uint64_t offset = offset_of(what == PRICE_STEPPED ? priced_stepped : priced), cookie = site | ALYS_COOKIE_FILTERED;
@@ -171,7 +194,7 @@ int probe_price(struct probe *p, enum price_of what, double *seconds, struct err
 	if (exe < 0)
 		return err_set(err, errno, "cannot open our own file, /proc/self/exe: mount /proc");
 	rc = describe_called(p, site) ? err_set(err, EIO, "the cost of a probe could not be measured")
-				      : take_price(p, &b, exe, seconds, err);
+				      : take_price(p, &b, exe, out, err);
 	close(exe);
 	return rc;
 }

@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "probe/detaching.h"
 #include "probe/load.h"
-#include "probe/price.h"
 
 static struct alys_faults faults_of(const struct probe *p)
 {
@@ -37,7 +36,7 @@ static struct alys_faults faults_of(const struct probe *p)
 	return sum;
 }
 
-static int price_of_pages(struct probe *p, double *seconds, struct err *err)
+static int price_of_pages(struct probe *p, struct trap_price *out, struct err *err)
 {
 	double fault;
 	int rc = price_fault(p, &fault, err);
@@ -45,25 +44,25 @@ static int price_of_pages(struct probe *p, double *seconds, struct err *err)
 		return rc;
 	/* Without probes at calls, all is counted in faults. */
 	if (!p->windowed)
-		*seconds = fault;
-	p->fault_traps = fault / *seconds;
+		*out = (struct trap_price){ .warm_s = fault, .cold_s = fault };
+	p->fault_traps = fault / out->cold_s;
 	p->faults = faults_of(p);
 	return 0;
 }
 
-static int price_of_calls(struct probe *p, double *seconds, struct err *err)
+static int price_of_calls(struct probe *p, struct trap_price *out, struct err *err)
 {
 	if (p->tier == PROBE_TIER_PERF)
 		return err_set(err, ENOTSUP,
 			       "--max-overhead needs a kernel with multi-uprobe links (6.6): see `alys-bpf doctor`");
-	int rc = probe_price(p, PRICE_EMULATED, seconds, err);
+	int rc = probe_price(p, PRICE_EMULATED, out, err);
 	return rc ? err_wrap(err, "--max-overhead needs the cost of a probe: record without it") : 0;
 }
 
-int probe_window_price(struct probe *p, double *seconds, struct err *err)
+int probe_window_price(struct probe *p, struct trap_price *out, struct err *err)
 {
-	int rc = p->windowed ? price_of_calls(p, seconds, err) : 0;
-	return rc || !p->page_windows ? rc : price_of_pages(p, seconds, err);
+	int rc = p->windowed ? price_of_calls(p, out, err) : 0;
+	return rc || !p->page_windows ? rc : price_of_pages(p, out, err);
 }
 
 size_t probe_window_links(struct probe *p)

@@ -8,10 +8,11 @@
 #ifndef ALYS_PROBE_WINDOW_H
 #define ALYS_PROBE_WINDOW_H
 
+#include "probe/price.h"
 #include "probe/probe.h"
 
-/* Seconds that a stop at a probe costs here, see price.h. */
-int probe_window_price(struct probe *p, double *seconds, struct err *err);
+/* What a stop at a probe costs here. */
+int probe_window_price(struct probe *p, struct trap_price *out, struct err *err);
 /* Number of attachments that are detached between windows. */
 size_t probe_window_links(struct probe *p);
 /*
