@@ -15,6 +15,9 @@
 /* What probes that stay attached take is taken off the others' budget, but for this part of it: windows must meet something. */
 #define LEFT_MIN 0.25
 
+/* Share of the CPU time that is surely the programs' own: if probes seem to take all, the price is too high. */
+#define OWN_MIN 0.05
+
 static double left(const struct budget *b)
 {
 	return fmax(b->max - b->kept_load, LEFT_MIN * b->max);
@@ -25,14 +28,19 @@ static void follow(double *of, double now, double share)
 	*of += (now - *of) * share;
 }
 
+/* Of probes. Not more than all CPU time: the price is too high where a program does nothing but allocate. */
+static double cost_of(const struct budget *b, const struct spending *s)
+{
+	return fmin((double)s->traps * b->price.trap_s + (double)s->samples * b->price.sample_s, s->cpu_s);
+}
+
 void budget_note(struct budget *b, const struct spending *s)
 {
-	double kept = (double)s->kept * b->price.trap_s;
 	double share = b->known ? 1 - exp(-s->wall_s / SMOOTH_S) : 1;
 	if (!(s->wall_s > 0))
 		return;
-	double all =
-		(double)s->traps * b->price.trap_s + (double)s->samples * b->price.sample_s + s->stalled_s * s->cpu_s / s->wall_s;
+	double all = cost_of(b, s), kept = fmin((double)s->kept * b->price.trap_s, all);
+	all += s->stalled_s * s->cpu_s / s->wall_s;
 	double cost = all - kept;
 	/* The programs' CPU time includes that of the probes. Probes that stay attached count as the programs' own time. */
 	double own = s->cpu_s > cost ? s->cpu_s - cost : 0;
@@ -43,17 +51,18 @@ void budget_note(struct budget *b, const struct spending *s)
 	double late = b->known ? 1 - exp(-s->wall_s / LATE_S) : 1;
 	follow(&b->late_s, all / s->wall_s, late);
 	follow(&b->late_cpu_s, own / s->wall_s, late);
-	follow(&b->cpu_rate, own / s->wall_s, share);
+	/* Without probes the programs use at least `own`, and hardly more than all. */
+	follow(&b->cpu_rate, (own + s->cpu_s) / 2 / s->wall_s, share);
 	if (own > 0)
 		follow(&b->kept_load, kept / own, share);
-	if (own > 0 && s->in_s > 0)
-		follow(&b->load, cost / s->in_s / fmax(own / s->wall_s, 1e-6), share);
+	if (s->cpu_s > 0 && s->in_s > 0)
+		follow(&b->load, cost / s->in_s * s->wall_s / fmax(own, OWN_MIN * s->cpu_s), share);
 	if (s->turn) {
 		double few = b->turn_in_s > 0 ? 0.25 : 1;
 		follow(&b->turn_s, cost, few);
 		follow(&b->turn_in_s, s->in_s, few);
 	}
-	b->known |= s->cpu_s > 0 || s->traps;
+	b->known |= s->cpu_s > 0;
 }
 
 /* Length of a turn before the first one: as most are. */
@@ -65,7 +74,7 @@ double budget_gap(const struct budget *b)
 	if (!b->max || !b->known || (b->load <= left(b) && b->debt_s <= 0))
 		return 0;
 	/* The cost of recent turns, or the one expected from the load, which may have just grown. */
-	double cost = fmax(b->turn_s, b->load * b->cpu_rate * in) + fmax(b->debt_s, 0) / PAY_TURNS;
+	double cost = fmax(b->turn_s, fmin(b->load, 1) * b->cpu_rate * in) + fmax(b->debt_s, 0) / PAY_TURNS;
 	double earned = left(b) * b->cpu_rate;
 	double gap = earned > 0 ? cost / earned - in : GAP_MAX_S;
 	return fmin(fmax(gap, GAP_MIN_S), GAP_MAX_S);
