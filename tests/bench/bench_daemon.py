@@ -44,23 +44,23 @@ def family(pid):
     return found
 
 
-def cpu_of(pids):
-    ticks = 0
+def each_of(pids, file):
+    """What /proc says of each; helpers that examine files come and go."""
     for pid in pids:
-        fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
-        ticks += sum(int(n) for n in fields[11:15])
-    return ticks / TICK
+        try:
+            yield open(f"/proc/{pid}/{file}").read()
+        except (ProcessLookupError, FileNotFoundError):
+            continue
+
+
+def cpu_of(pids):
+    """Seconds; those of a process that has ended are its parent's."""
+    return sum(int(n) for text in each_of(pids, "stat") for n in text.rsplit(")", 1)[1].split()[11:15]) / TICK
 
 
 def memory_of(pids):
     """Megabytes; shared pages count once."""
-    kb = 0
-    for pid in pids:
-        try:
-            kb += int(re.search(r"^Pss:\s+(\d+)", open(f"/proc/{pid}/smaps_rollup").read(), re.M).group(1))
-        except (ProcessLookupError, FileNotFoundError):
-            continue  # those that examine files come and go
-    return kb / 1024
+    return sum(int(re.search(r"^Pss:\s+(\d+)", text, re.M).group(1)) for text in each_of(pids, "smaps_rollup")) / 1024
 
 
 def ctl(path, *words):
