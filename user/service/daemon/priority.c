@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/priority: see priority.h. */
-#include "base/priority.h"
+/* daemon/priority: see priority.h. */
+#include "daemon/priority.h"
 
 /* Not <sched.h>: in glibc before 2.41 both define struct sched_param. */
 #include <linux/sched.h>

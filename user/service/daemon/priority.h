@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/priority: how soon the kernel's scheduler runs this process when others want the processor, too. */
+/* daemon/priority: how soon the kernel's scheduler runs this process when others want the processor, too. */
 #ifndef ALYS_PRIORITY_H
 #define ALYS_PRIORITY_H
 
