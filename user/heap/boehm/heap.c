@@ -113,10 +113,11 @@ static int take_header(struct reading *r, const uint8_t *raw, const struct index
 static int take_headers(struct reading *r, const struct block_index *x)
 {
 	size_t each = header_bytes(r->l);
-	uint8_t *raw = malloc(HEADER_CHUNK * each);
+	size_t most = x->entries_cnt < HEADER_CHUNK ? x->entries_cnt : HEADER_CHUNK;
+	uint8_t *raw = malloc(most * each + 1);
 	int rc = raw ? 0 : -ENOMEM;
 	for (size_t at = 0; !rc && at < x->entries_cnt;) {
-		size_t n = x->entries_cnt - at < HEADER_CHUNK ? x->entries_cnt - at : HEADER_CHUNK;
+		size_t n = x->entries_cnt - at < most ? x->entries_cnt - at : most;
 		rc = headers_read(r->m, x->entries + at, n, each, raw);
 		for (size_t i = 0; !rc && i < n; i++)
 			rc = take_header(r, raw + i * each, &x->entries[at + i]);

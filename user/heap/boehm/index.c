@@ -86,12 +86,13 @@ static int take_bottom(const uint8_t *raw, const struct bottom *from, uint64_t a
 /* The list grows by the tables found in hash chains; its limit also ends cycles. */
 static int read_bottoms(struct memory *m, struct bottoms *b, uint64_t all_nils, struct block_index *out)
 {
-	uint8_t *raw = malloc((size_t)BATCH * BOTTOM_SZ);
+	size_t most = b->list_cnt < FEW_SLOTS ? FEW_SLOTS : BATCH;
+	uint8_t *raw = malloc(most * BOTTOM_SZ);
 	int rc = raw ? 0 : -ENOMEM;
 	for (size_t at = 0; !rc && at < b->list_cnt;) {
 		struct rights_range ranges[BATCH];
 		size_t n = 0;
-		for (; n < BATCH && at + n < b->list_cnt; n++)
+		for (; n < most && at + n < b->list_cnt; n++)
 			ranges[n] = (struct rights_range){ b->list[at + n].addr, BOTTOM_SZ };
 		rc = memory_read_ranges(m, ranges, n, raw, NULL);
 		for (size_t i = 0; !rc && i < n; i++, at++) {

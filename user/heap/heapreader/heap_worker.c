@@ -59,6 +59,7 @@ struct job {
 	struct buf in, out;
 	struct order_reply reply;
 	struct boehm_heap last; /* most recently read */
+	struct work_ahead ahead;
 };
 
 static void put_types(struct buf *out, const struct types *t)
@@ -105,7 +106,7 @@ static int read_marks(struct job *j)
 		return -ENOMEM;
 	if (j->in.len)
 		memcpy(asked, j->in.data, j->in.len);
-	int rc = work_marks(&j->order.place, asked, j->in.len / sizeof(*asked), &j->last, &j->reply.err);
+	int rc = work_marks(&j->order.place, asked, j->in.len / sizeof(*asked), &j->ahead, &j->last, &j->reply.err);
 	if (!rc)
 		wire_put_heap(&j->out, &j->last);
 	return rc;

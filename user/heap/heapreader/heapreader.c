@@ -27,7 +27,8 @@
 struct heapreader {
 	bool in_process; /* this process holds no rights itself, so no worker is needed */
 	bool realtime;
-	struct broker broker; /* pid 0: no worker is running */
+	struct work_ahead ahead; /* of readings in this process */
+	struct broker broker;    /* pid 0: no worker is running */
 	struct order_line line;
 	struct buf in, out;
 	struct order order;
@@ -76,6 +77,7 @@ void heapreader_free(struct heapreader *r)
 	if (!r)
 		return;
 	end(r);
+	work_ahead_free(&r->ahead);
 	buf_free(&r->in);
 	buf_free(&r->out);
 	free(r);
@@ -291,7 +293,7 @@ int heapreader_marks(struct heapreader *r, const struct heapreader_place *p, uin
 		     struct err *err)
 {
 	if (r->in_process)
-		return work_marks(p, asked, cnt, out, err);
+		return work_marks(p, asked, cnt, &r->ahead, out, err);
 	r->order.some = asked != NULL;
 	if (asked)
 		buf_add(&r->in, asked, cnt * sizeof(*asked));

@@ -50,9 +50,18 @@ int work_heap(const struct heapreader_place *p, struct boehm_heap *out, struct e
 	return boehm_heap_read_now(&m, &p->layout, out, err);
 }
 
-int work_marks(const struct heapreader_place *p, uint64_t *asked, size_t cnt, struct boehm_heap *out, struct err *err)
+void work_ahead_free(struct work_ahead *a)
+{
+	for (size_t i = 0; i < WORK_AHEAD; i++)
+		memory_ahead_free(&a->of[i]);
+}
+
+int work_marks(const struct heapreader_place *p, uint64_t *asked, size_t cnt, struct work_ahead *ahead, struct boehm_heap *out,
+	       struct err *err)
 {
 	struct memory m = memory_of(p);
+	if (asked)
+		memory_ahead_begin(&m, &ahead->of[p->tgid % WORK_AHEAD]);
 	return boehm_heap_read_marks(&m, &p->layout, asked, cnt, out, err);
 }
 

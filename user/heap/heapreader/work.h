@@ -36,11 +36,21 @@ struct heapreader_question {
 	uint64_t most; /* of bytes read */
 };
 
+/* Of the processes whose marks were read last: slot tgid % WORK_AHEAD. Zeroed: none yet. */
+#define WORK_AHEAD 8
+struct work_ahead {
+	struct memory_ahead of[WORK_AHEAD];
+};
+
+void work_ahead_free(struct work_ahead *a);
+
 int work_find(uint32_t tgid, struct heapreader_place *out, struct err *err);
 /* known: how the proof came out, in out->why; 0 or -ENOTSUP is not to be found out again. */
 int work_prove(uint32_t tgid, bool known, struct heapreader_proof *out, struct err *err);
 int work_heap(const struct heapreader_place *p, struct boehm_heap *out, struct err *err);
-int work_marks(const struct heapreader_place *p, uint64_t *asked, size_t cnt, struct boehm_heap *out, struct err *err);
+/* ahead: of readings of these processes; used when only some objects are asked for. */
+int work_marks(const struct heapreader_place *p, uint64_t *asked, size_t cnt, struct work_ahead *ahead, struct boehm_heap *out,
+	       struct err *err);
 int work_copy(const struct heapreader_place *p, const struct boehm_heap *h, size_t max, struct buf *out);
 int work_count(const struct heapreader_place *p, uint64_t *gc_no);
 int work_compare(const struct heapreader_place *p, const struct heapreader_question *q, struct unknown *out);
