@@ -55,7 +55,8 @@ def test_report_while_it_runs(started, mode):
         size, error = found[site]
         assert error > 0 and abs(size - truth[site]["bytes"]) <= FAR * error, (site, found, truth)
     both, exact = sum(found[s][0] for s in SITES), sum(truth[s]["bytes"] for s in SITES)
-    assert 0.5 * exact < both < 2 * exact, (both, exact)
+    # What it allocates after the last window is counted, too, though no other stands for it.
+    assert 0.7 * exact < both < 1.4 * exact, (both, exact, told["windows"])
 
 
 def test_report_wants_samples(started):

@@ -72,20 +72,23 @@ static bool sum_all(const struct gauge *g, uint64_t base, double *sum)
 	return true;
 }
 
-static struct reading read_bytes(const struct gauge *g)
+/* 0 until the dynamic linker has filled it in: nothing was allocated before. Afterwards it does not change. */
+static bool find_base(struct gauge *g)
 {
-	uint64_t base = g->bias;
+	uint64_t at = g->bias + g->counter.through;
+	if (g->base)
+		return true;
+	g->base = g->bias;
+	return !g->counter.through || read_words(g->tgid, &at, 1, &g->base);
+}
+
+static struct reading read_bytes(struct gauge *g)
+{
 	double sum = 0;
-	if (g->counter.through) {
-		uint64_t at = g->bias + g->counter.through;
-		if (!read_words(g->tgid, &at, 1, &base))
-			return (struct reading){ 0 };
-		/* 0 until the dynamic linker has filled it in: nothing was allocated before. */
-		if (!base)
-			return (struct reading){ .known = true };
-	}
-	if (!sum_all(g, base, &sum))
+	if (!find_base(g) || (g->base && !sum_all(g, g->base, &sum))) {
+		g->base = 0;
 		return (struct reading){ 0 };
+	}
 	return (struct reading){ .known = true, .value = sum * g->counter.unit };
 }
 
@@ -122,7 +125,7 @@ static struct reading read_faults(const struct gauge *g)
 	return (struct reading){ .known = known, .value = known ? (double)PAGE_BYTES * (double)faults : 0 };
 }
 
-struct reading gauge_read(const struct gauge *g, const struct probe *probe, double trap_s)
+struct reading gauge_read(struct gauge *g, const struct probe *probe, double trap_s)
 {
 	return g->faults ? read_faults(g) : g->by_cpu ? read_cpu(g, probe, trap_s) : read_bytes(g);
 }

@@ -15,6 +15,7 @@ struct gauge {
 	bool by_cpu;
 	bool faults;
 	uint64_t bias; /* of the file that counts, in the process */
+	uint64_t base; /* where its elements begin, 0 = not known yet */
 	struct byte_counter counter;
 };
 
@@ -32,6 +33,6 @@ struct gauge gauge_faults(const struct proc *p);
 bool gauge_cpu_ns(uint32_t tgid, uint64_t *out);
 /* A reading by CPU time, given what the process has used. trap_s: seconds that a stop costs. */
 struct reading gauge_used(const struct gauge *g, const struct probe *probe, double trap_s, uint64_t cpu_ns);
-struct reading gauge_read(const struct gauge *g, const struct probe *probe, double trap_s);
+struct reading gauge_read(struct gauge *g, const struct probe *probe, double trap_s);
 
 #endif

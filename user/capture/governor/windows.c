@@ -5,34 +5,32 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "base/signals.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "model/model.h"
 #include "probe/window.h"
 #include "governor/gauge.h"
+#include "governor/turns.h"
 #include "target/target.h"
 #include "window/budget.h"
 #include "window/ratio.h"
 #include "window/schedule.h"
 
-#define LENGTH_NS 5000000ull
 /* A page that is recorded: its stack and its record, in a window whose stacks are new. */
 #define PAGE_SAMPLE_S 2e-6
 /* How often costs are measured while probes are attached. */
 #define LOOK_NS 50000000ull
-/* Time for calls under way to return after a window is shut. */
-#define COME_BACK_NS 1000000ull
 /* A process without a counter is checked again after 50 ms, 100 ms, and so on up to 3 s. */
 #define FIND_TRIES 6
+/* How often it is asked whether probes are detached: after a stretch, and after a window, which no other follows sooner. */
+#define DETACHING_MS 5
+#define CLOSING_NS 15000000ull
 
 enum state {
 	ATTACHED,  /* probes are attached all the time */
@@ -40,14 +38,6 @@ enum state {
 	GAP,
 	WINDOW,  /* they are being attached, or a window is open */
 	CLOSING, /* its window was reported, and they are being detached */
-};
-
-/* A request to the thread, and its result. */
-struct turn {
-	bool window;                                      /* otherwise they are only detached */
-	bool stay;                                        /* they stay attached after the window */
-	uint64_t interval, interval_then;                 /* during the window, and after it */
-	uint64_t begun_ns, opened_ns, closed_ns, done_ns; /* 0 = not yet */
 };
 
 /* A process, and the gauge by which its windows are corrected. */
@@ -83,31 +73,10 @@ struct windows {
 	uint64_t cpu_ended_ns; /* of processes that ended since, what is not in it */
 	uint64_t since_ns;     /* processes that began later are counted whole */
 	bool ended;
-
-	pthread_t thread;
-	pthread_mutex_t lock; /* protects the fields below */
-	pthread_cond_t asked, done;
-	struct turn turn;
-	bool wanted, quits, threaded;
+	struct turns *turns;
 };
 
-static void sleep_ns(uint64_t ns)
-{
-	struct timespec ts = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
-	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &ts) == EINTR)
-		;
-}
-
-/* Publishes a time of the turn; its other results are not used before. */
-static void publish_time(struct windows *w, uint64_t *moment, uint64_t ns)
-{
-	pthread_mutex_lock(&w->lock);
-	*moment = ns;
-	pthread_cond_broadcast(&w->done);
-	pthread_mutex_unlock(&w->lock);
-}
-
-static struct reading counted_by(const struct windows *w, const struct counting *c)
+static struct reading counted_by(const struct windows *w, struct counting *c)
 {
 	struct reading now = gauge_read(&c->gauge, w->c.h->probe, w->warm_trap_s);
 	now.value -= c->base;
@@ -115,77 +84,41 @@ static struct reading counted_by(const struct windows *w, const struct counting 
 	return now;
 }
 
-static void do_turn(struct windows *w, struct turn *t)
-{
-	struct probe *p = w->c.h->probe;
-	if (t->window) {
-		probe_window_attach(p);
-		t->opened_ns = now_ns();
-		probe_window_open(p, t->interval);
-		for (size_t i = 0; i < w->procs_cnt; i++)
-			w->procs[i].opened = counted_by(w, &w->procs[i]);
-		sleep_ns(LENGTH_NS);
-	}
-	for (size_t i = 0; i < w->procs_cnt; i++)
-		w->procs[i].closed = counted_by(w, &w->procs[i]);
-	uint64_t closed = now_ns();
-	if (t->stay)
-		probe_window_open(p, t->interval_then);
-	else
-		probe_window_shut(p, t->interval_then);
-	publish_time(w, &t->closed_ns, closed);
-	if (!t->stay) {
-		sleep_ns(COME_BACK_NS);
-		probe_window_detach(p);
-	}
-	publish_time(w, &t->done_ns, now_ns());
-}
-
-static void *take_turns(void *ctx)
+/* At the ends of a window, on the thread of the turns. */
+static void count_all(void *ctx, bool closed)
 {
 	struct windows *w = ctx;
-	pthread_mutex_lock(&w->lock);
-	while (!w->quits) {
-		if (!w->wanted) {
-			pthread_cond_wait(&w->asked, &w->lock);
-			continue;
-		}
-		w->wanted = false;
-		pthread_mutex_unlock(&w->lock);
-		do_turn(w, &w->turn);
-		pthread_mutex_lock(&w->lock);
+	for (size_t i = 0; i < w->procs_cnt; i++) {
+		struct counting *c = &w->procs[i];
+		*(closed ? &c->closed : &c->opened) = counted_by(w, c);
 	}
-	pthread_mutex_unlock(&w->lock);
-	return NULL;
 }
 
-/* Started at the first turn: a daemon splits into two processes before, and only one of them would have the thread. */
-static bool begin_thread(struct windows *w)
+static int measure(struct windows *w, const struct windows_config *c, struct err *err)
 {
-	if (!w->threaded)
-		w->threaded = !signals_thread(&w->thread, take_turns, w);
-	return w->threaded;
+	struct trap_price trap;
+	int rc = probe_window_price(c->h->probe, &trap, err);
+	if (rc)
+		return rc;
+	double sample_s = record_samples_calls(c->h->o) ? ALYS_SAMPLE_TRAPS * trap.cold_s : PAGE_SAMPLE_S;
+	w->budget = (struct budget){ .max = c->percent / 100, .price = { trap.cold_s, sample_s } };
+	w->warm_trap_s = trap.warm_s;
+	w->turns = turns_new(c->h->probe, count_all, w, err);
+	return w->turns ? 0 : -err->code;
 }
 
 struct windows *windows_new(const struct windows_config *c, struct err *err)
 {
 	struct windows *w = calloc(1, sizeof(*w));
-	struct trap_price trap;
-	if (!w || probe_window_price(c->h->probe, &trap, err)) {
+	if (!w || measure(w, c, err)) {
 		if (!w)
 			err_set(err, ENOMEM, "out of memory");
 		free(w);
 		return NULL;
 	}
 	w->c = *c;
-	double sample_s = record_samples_calls(c->h->o) ? ALYS_SAMPLE_TRAPS * trap.cold_s : PAGE_SAMPLE_S;
-	w->budget = (struct budget){ .max = c->percent / 100, .price = { trap.cold_s, sample_s } };
-	w->warm_trap_s = trap.warm_s;
 	if (getrandom(&w->schedule.random, sizeof(w->schedule.random), 0) < 0)
 		w->schedule.random = now_ns();
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->asked, NULL);
-	pthread_cond_init(&w->done, NULL);
 	return w;
 }
 
@@ -295,7 +228,7 @@ static bool is_due(struct windows *w, struct proc_id proc, uint64_t now)
 static void begin_counting(struct windows *w, const struct proc *p, struct proc_id heap, const struct gauge *gauge)
 {
 	struct counting c = { .proc = heap, .gauge = *gauge };
-	struct reading now = gauge_read(gauge, w->c.h->probe, w->warm_trap_s);
+	struct reading now = gauge_read(&c.gauge, w->c.h->probe, w->warm_trap_s);
 	uint64_t key = place_key(heap, gauge->by_cpu), *place = now.known ? map_put(&w->places, key) : NULL;
 	c.base = base_of(w, p, gauge, now.value);
 	struct counting *new = place ? VEC_PUSH(w, procs) : NULL;
@@ -382,12 +315,6 @@ void windows_add_used(struct windows *w, uint32_t tgid, uint64_t cpu_ns)
 	note_count(c, &last);
 }
 
-void windows_forget(struct windows *w, uint32_t tgid)
-{
-	if (w)
-		map_del(&w->cpu, tgid);
-}
-
 /* Finds new counters and reads all of them. Not during a turn. */
 static void update_counts(struct windows *w)
 {
@@ -406,23 +333,6 @@ static void update_counts(struct windows *w)
 	}
 }
 
-static void ask(struct windows *w, const struct turn *t)
-{
-	pthread_mutex_lock(&w->lock);
-	w->turn = *t;
-	w->wanted = true;
-	pthread_cond_signal(&w->asked);
-	pthread_mutex_unlock(&w->lock);
-}
-
-static struct turn turn_now(struct windows *w)
-{
-	pthread_mutex_lock(&w->lock);
-	struct turn t = w->turn;
-	pthread_mutex_unlock(&w->lock);
-	return t;
-}
-
 static void begin_gap(struct windows *w, uint64_t from, double mean_s)
 {
 	w->shut_ns = from;
@@ -436,11 +346,12 @@ static void update_attached(struct windows *w, uint64_t now)
 		return;
 	update_counts(w);
 	note(w, now, now - w->noted_ns, false);
-	if (!(budget_gap(&w->budget) > 0) || !probe_window_links(w->c.h->probe) || !begin_thread(w))
+	if (!(budget_gap(&w->budget) > 0) || !probe_window_links(w->c.h->probe))
 		return;
 	update_counts(w);
-	ask(w, &(struct turn){ .interval_then = w->c.rate->interval, .begun_ns = now });
-	w->state = DETACHING;
+	const struct turn t = { .interval_then = w->c.rate->interval, .begun_ns = now };
+	if (turns_ask(w->turns, &t))
+		w->state = DETACHING;
 }
 
 /* The interval may have changed during the turn. */
@@ -452,7 +363,7 @@ static void follow_rate(const struct windows *w, const struct turn *t)
 
 static void update_detaching(struct windows *w)
 {
-	struct turn t = turn_now(w);
+	struct turn t = turns_now(w->turns);
 	if (!t.done_ns)
 		return;
 	w->covered_ns += t.closed_ns - w->shut_ns;
@@ -471,7 +382,7 @@ static void update_detaching(struct windows *w)
 static uint64_t interval_of(const struct windows *w, uint64_t now)
 {
 	double gap = (double)(now - w->shut_ns) + 1e9 * w->put_in_s;
-	double share = (double)LENGTH_NS / ((double)LENGTH_NS + gap), bytes = (double)w->c.rate->interval * share;
+	double share = (double)TURN_LENGTH_NS / ((double)TURN_LENGTH_NS + gap), bytes = (double)w->c.rate->interval * share;
 	return bytes > 1 ? (uint64_t)bytes : 1;
 }
 
@@ -480,15 +391,15 @@ static void update_gap(struct windows *w, uint64_t now)
 {
 	if (now - w->looked_ns >= look_ns(w))
 		update_counts(w);
-	if (now < w->due_ns || *w->c.read_ns <= w->shut_ns + COME_BACK_NS)
+	if (now < w->due_ns || *w->c.read_ns <= w->shut_ns + TURN_COME_BACK_NS)
 		return;
 	struct turn t = { .window = true,
 			  .stay = !(budget_gap(&w->budget) > 0),
 			  .interval = interval_of(w, now),
 			  .interval_then = w->c.rate->interval,
 			  .begun_ns = now };
-	ask(w, &t);
-	w->state = WINDOW;
+	if (turns_ask(w->turns, &t))
+		w->state = WINDOW;
 }
 
 /* CPU time counts for processes only that have met a probe, and not if their own counters are all that samples stand for. */
@@ -504,27 +415,62 @@ static bool was_met(const struct windows *w, const struct counting *c)
 	return own && own->ratio.met && !(ratio_missed(&own->ratio, own->all) > 0);
 }
 
+/* Of the current window, without what it stands for itself; with all that was counted so far. */
+static struct event window_event(const struct windows *w, const struct counting *c)
+{
+	return (struct event){ .kind = EVENT_WINDOW,
+			       .flags = c->gauge.by_cpu ? EVENT_F_BY_CPU : 0,
+			       .proc = c->proc,
+			       .time_ns = w->current.opened_ns,
+			       .old_addr = w->current.closed_ns - w->current.opened_ns,
+			       .enter_ns = w->c.live ? (uint64_t)ratio_unseen(&c->ratio, c->all) : 0,
+			       .interval = w->c.live && is_probed(w, c)
+						   ? (uint64_t)(WINDOW_UNMET_ONE * ratio_unmet(&c->ratio, c->all))
+						   : 0,
+			       .batch = w->current.group,
+			       .span = w->current_us };
+}
+
 /* Reports what the window stands for in one process, by the process' own count. */
 static void report_window_of(struct windows *w, struct counting *c, bool stay)
 {
-	struct event e = { .kind = EVENT_WINDOW,
-			   .flags = c->gauge.by_cpu ? EVENT_F_BY_CPU : 0,
-			   .proc = c->proc,
-			   .time_ns = w->current.opened_ns,
-			   .old_addr = w->current.closed_ns - w->current.opened_ns,
-			   .batch = w->current.group,
-			   .span = w->current_us };
 	double met = c->closed.value - c->opened.value;
 	note_count(c, &c->closed);
 	if (c->opened.known && c->closed.known && (met >= 0 || c->gauge.by_cpu)) {
-		e.size = (uint64_t)(int64_t)ratio_window(&c->ratio, met, w->current.weight);
-		e.enter_ns = w->c.live ? (uint64_t)ratio_unseen(&c->ratio, c->all) : 0;
-		e.interval = w->c.live && is_probed(w, c) ? (uint64_t)(WINDOW_UNMET_ONE * ratio_unmet(&c->ratio, c->all)) : 0;
+		double size = ratio_window(&c->ratio, met, w->current.weight);
+		struct event e = window_event(w, c);
+		e.size = (uint64_t)(int64_t)size;
 		e.addr = (uint64_t)(PRICE_UNSURE * (c->closed.cost - c->opened.cost) * w->current.weight);
 		w->c.event(w->c.ctx, &e);
 	}
 	if (stay)
 		ratio_stretch_begins(&c->ratio, c->all);
+}
+
+/* What was counted since the last window no other will stand for. A trace has its totals at the end anyway. */
+static void report_rest_of(const struct windows *w, const struct counting *c)
+{
+	if (!w->c.live || !w->inside || !c->ratio.met)
+		return;
+	const struct event e = window_event(w, c);
+	w->c.event(w->c.ctx, &e);
+}
+
+static void report_rests(const struct windows *w)
+{
+	for (size_t i = 0; i < w->procs_cnt; i++)
+		report_rest_of(w, &w->procs[i]);
+}
+
+void windows_process_ends(struct windows *w, uint32_t tgid)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->procs_cnt; i++) {
+		if (w->procs[i].gauge.tgid == tgid)
+			report_rest_of(w, &w->procs[i]);
+	}
+	map_del(&w->cpu, tgid);
 }
 
 static void report_window(struct windows *w, const struct turn *t)
@@ -541,7 +487,7 @@ static void report_window(struct windows *w, const struct turn *t)
 
 static void update_window(struct windows *w)
 {
-	struct turn t = turn_now(w);
+	struct turn t = turns_now(w->turns);
 	if (!t.closed_ns)
 		return;
 	report_window(w, &t);
@@ -551,7 +497,7 @@ static void update_window(struct windows *w)
 
 static void update_closing(struct windows *w)
 {
-	struct turn t = turn_now(w);
+	struct turn t = turns_now(w->turns);
 	if (!t.done_ns)
 		return;
 	note(w, t.done_ns, t.done_ns - t.begun_ns, true);
@@ -600,18 +546,10 @@ void windows_weigh(const struct windows *w, struct event *e)
 	e->interval = sample_interval(size, w->current.weight * sample_weight(size, e->interval));
 }
 
-static void await(struct windows *w)
-{
-	pthread_mutex_lock(&w->lock);
-	while (w->wanted || ((w->state == DETACHING || w->state == WINDOW || w->state == CLOSING) && !w->turn.done_ns))
-		pthread_cond_wait(&w->done, &w->lock);
-	pthread_mutex_unlock(&w->lock);
-}
-
 /* Waits for the turn under way, and reports it. */
 static void finish_turn(struct windows *w)
 {
-	await(w);
+	turns_await(w->turns);
 	windows_update(w);
 	windows_update(w);
 	update_counts(w);
@@ -625,6 +563,7 @@ void windows_pause(struct windows *w)
 	if (!w || w->paused_ns || !w->begun_ns)
 		return;
 	finish_turn(w);
+	report_rests(w);
 	w->paused_ns = now_ns();
 }
 
@@ -647,10 +586,8 @@ void windows_resume(struct windows *w)
 	probe_window_open(w->c.h->probe, w->c.rate->interval);
 }
 
-void windows_end(struct windows *w)
+static void conclude(struct windows *w)
 {
-	if (!w || w->ended)
-		return;
 	finish_turn(w);
 	w->ended = true;
 	double spent = budget_spent(&w->budget), kept = budget_kept(&w->budget);
@@ -662,17 +599,21 @@ void windows_end(struct windows *w)
 			 text_percent(all, spent), 100 * w->budget.max, text_percent(stay, kept));
 }
 
+void windows_end(struct windows *w)
+{
+	if (!w || w->ended)
+		return;
+	conclude(w);
+	report_rests(w);
+}
+
 void windows_free(struct windows *w)
 {
 	if (!w)
 		return;
-	windows_end(w);
-	pthread_mutex_lock(&w->lock);
-	w->quits = true;
-	pthread_cond_signal(&w->asked);
-	pthread_mutex_unlock(&w->lock);
-	if (w->threaded)
-		pthread_join(w->thread, NULL);
+	if (!w->ended)
+		conclude(w);
+	turns_free(w->turns);
 	map_free(&w->cpu);
 	map_free(&w->places);
 	map_free(&w->without);
@@ -742,9 +683,26 @@ void windows_describe(const struct windows *w, struct buf *out)
 		buf_addf(out, "; %s at probes that stay in", text_percent(spent, f.kept));
 }
 
+int windows_over_fd(const struct windows *w)
+{
+	return turns_over_fd(w->turns);
+}
+
+static int ms_until(uint64_t then_ns)
+{
+	uint64_t now = now_ns();
+	return then_ns > now ? (int)((then_ns - now) / 1000000) + 1 : 1;
+}
+
 int windows_wait_ms(const struct windows *w)
 {
 	if (!w || w->ended || w->paused_ns)
 		return -1;
-	return w->state == ATTACHED ? (int)(LOOK_NS / 1000000) : 5;
+	switch (w->state) {
+	case ATTACHED: return (int)(LOOK_NS / 1000000);
+	case DETACHING: return DETACHING_MS;
+	case GAP: return ms_until(w->due_ns < w->looked_ns + look_ns(w) ? w->due_ns : w->looked_ns + look_ns(w));
+	case CLOSING: return ms_until(w->shut_ns + CLOSING_NS);
+	default: return -1; /* until windows_over_fd is readable */
+	}
 }

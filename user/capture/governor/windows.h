@@ -41,10 +41,12 @@ struct windows *windows_new(const struct windows_config *c, struct err *err);
 /* Call often, before reading the ring. False: do not read now, a window is open. */
 bool windows_update(struct windows *w);
 bool windows_is_open(const struct windows *w);
+/* Readable when the open window is over: windows_update is due. */
+int windows_over_fd(const struct windows *w);
 /* The process ends, having used that much CPU time. */
 void windows_add_used(struct windows *w, uint32_t tgid, uint64_t cpu_ns);
-/* It has ended; its number may become another's. */
-void windows_forget(struct windows *w, uint32_t tgid);
+/* It has ended, which is not written yet; its number may become another's. */
+void windows_process_ends(struct windows *w, uint32_t tgid);
 /* Gives a sample of a window its weight. NULL: this kernel has no windows, and the sample is of none. */
 void windows_weigh(const struct windows *w, struct event *e);
 /* Opens no window until resumed. Resume with no probe attached; processes are counted anew. */
@@ -54,6 +56,7 @@ void windows_resume(struct windows *w);
 int windows_wait_ms(const struct windows *w);
 /* Afterwards no window is open, and none opens. */
 void windows_end(struct windows *w);
+/* Reports nothing any more. */
 void windows_free(struct windows *w);
 /* Bytes, or ns of CPU time, of processes of which no window saw anything. */
 double windows_missed(const struct windows *w, bool by_cpu);

@@ -259,9 +259,9 @@ void live_ends(struct live *l, const struct intake_who *who, uint64_t status)
 	if (l->h.counting)
 		entries_end(&l->entries, who->tgid);
 	gcwatch_gone(&l->gc, proc, who->tgid);
+	windows_process_ends(l->windows, who->tgid);
 	write_exit(l, proc, who, status);
 	live_memory_ends(l, proc);
-	windows_forget(l->windows, who->tgid);
 	target_gone(l->h.targets, who->tgid);
 	tables_drop_mappings(probe_tables(l->h.probe), who->tgid);
 	attach_forget(l->attach, who->tgid);
@@ -716,9 +716,9 @@ int live_step(struct live *l)
 }
 
 /* What waits in the ring until a window is over would wake this process all the time, and slow the target's processor down. */
-int live_ring_fd(const struct live *l)
+int live_wake_fd(const struct live *l)
 {
-	return windows_is_open(l->windows) ? -1 : intake_epoll_fd(l->intake);
+	return windows_is_open(l->windows) ? windows_over_fd(l->windows) : intake_epoll_fd(l->intake);
 }
 
 int live_run(struct live *l, int signals, struct err *err)
@@ -731,7 +731,7 @@ int live_run(struct live *l, int signals, struct err *err)
 	};
 	int done = 0;
 	while (target_count(l->h.targets) && done <= 0 && !time_is_over(l)) {
-		fds[1].fd = live_ring_fd(l);
+		fds[1].fd = live_wake_fd(l);
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), POLL_MS) < 0 && errno != EINTR)
 			return err_set(err, errno, "poll: %s", strerror(errno));
 		if (fds[0].revents)

@@ -128,8 +128,8 @@ void live_set_interval(struct live *l, uint64_t interval);
 int live_run(struct live *l, int signals, struct err *err);
 /* Reads the ring and handles processes; returns how many ms the caller may wait, -1 = until something is readable. */
 int live_step(struct live *l);
-/* To poll for records, anew each time: -1 while a window is open. */
-int live_ring_fd(const struct live *l);
+/* To poll, anew each time: readable when there are records to read, or, while a window is open, when it is over. */
+int live_wake_fd(const struct live *l);
 /* Reads the rest of the ring after the probes were stopped. */
 void live_drain(struct live *l);
 /* With --maps, when calls are recorded: what the processes have mapped already. */
