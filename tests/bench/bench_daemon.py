@@ -39,8 +39,9 @@ def rate(path, seconds):
 
 def family(pid):
     found = [pid]
-    for child in open(f"/proc/{pid}/task/{pid}/children").read().split():
-        found += family(int(child))
+    for children in each_of([pid], f"task/{pid}/children"):
+        for child in children.split():
+            found += family(int(child))
     return found
 
 
@@ -149,7 +150,7 @@ def arrivals(folder):
 
 
 ROWS = [("requests lost, %", "lost", 100, 1), ("floor: empty probes there, %", "floor", 100, 1),
-        ("of it, those of free alone, %", "floor of frees", 100, 1), ("daemon, % of a CPU", "cpu", 100, 1),
+        ("floor: those of free alone, %", "floor of frees", 100, 1), ("daemon, % of a CPU", "cpu", 100, 1),
         ("daemon, MB", "memory", 1, 0), ("on, ms", "on", 1000, 0), ("off, ms", "off", 1000, 0), ("end, ms", "end", 1000, 0)]
 
 

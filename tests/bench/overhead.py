@@ -34,8 +34,9 @@ frames.""",
     "accuracy": """The programs count their own bytes by site. Errors are those of single sites; one without a sample is estimated as 0 and counts as
 wrong by all of it. It has no interval either, so the last column is only of sites that were met. With few runs that column is coarse.
 
-Rows with windows are recorded one at a time, for two seconds: 1 % of that is 20 ms of probes, so these programs, which mostly
-allocate, are met by few windows, or none after the first 50 ms. A longer run has smaller errors. Their intervals are wider than their errors, because the price of a probe is not known exactly
+Rows with windows are recorded one at a time, two seconds each: 1 % of that is 20 ms of probes, so these programs, which mostly
+allocate, are met by few windows, or none after the first 50 ms. Errors of longer runs are
+smaller. The intervals of rows with windows are wider than their errors, because the price of a probe is not known exactly
 where the program runs: a 1.000 there says little. A program whose own speed changes with probes is estimated wrong by as much. One did in an earlier version of
 these tests: a loop through memory ran two or three times as fast or slow, by what the processor predicted of its loads.""",
     "server": """wrk asks a Crystal server, built with --release, which only fills templates: a hard case, for it does nothing but allocate.

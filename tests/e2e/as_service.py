@@ -25,10 +25,11 @@ class Argument(ctypes.Structure):
 
 
 def settings(unit):
-    """{key: all its values}"""
+    """{key: all its values}; a ~ is for all values of a line."""
     found = {}
     for key, value in re.findall(r"^(\w+)=(.*)$", open(unit).read(), re.M):
-        found.setdefault(key, []).extend(value.split())
+        less = "~" if value.startswith("~") else ""
+        found.setdefault(key, []).extend(less + word for word in value.removeprefix("~").split())
     return found
 
 
@@ -43,13 +44,11 @@ def calls_of(name):
 
 
 def allowed_calls(unit):
-    """Values after a ~ are removed again, up to the next key; they come last."""
-    words, taken = unit["SystemCallFilter"], []
-    for i, word in enumerate(words):
-        if word.startswith("~"):
-            words, taken = words[:i], [word[1:], *words[i + 1:]]
-            break
-    return set().union(*map(calls_of, ["@default", *words])) - set().union(*map(calls_of, taken))
+    """One value after another is allowed, or, after a ~, taken away again."""
+    calls = calls_of("@default")
+    for word in unit["SystemCallFilter"]:
+        calls = calls - calls_of(word[1:]) if word.startswith("~") else calls | calls_of(word)
+    return calls
 
 
 def bounded(unit):
@@ -107,6 +106,7 @@ def set_up(path, command):
     unit = settings(path)
     limit(unit)
     uid, gid = account(unit)
+    os.setpriority(os.PRIO_PROCESS, 0, int(unit["Nice"][0]))
     assert unit["NoNewPrivileges"] == ["yes"] and unit["MemoryDenyWriteExecute"] == ["yes"] and unit["RestrictNamespaces"] == ["yes"]
     given, most = (",".join("+" + word[4:].lower() for word in unit[key]) for key in ("AmbientCapabilities", "CapabilityBoundingSet"))
     os.execvp("setpriv", ["setpriv", "--reuid", str(uid), "--regid", str(gid), "--clear-groups", "--bounding-set", "-all," + most,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make install`, and the privileges of the service."""
 
+import ctypes
 import os
 import re
 import shutil
@@ -23,6 +24,7 @@ from served import functions
 from web_driver import wait_for
 
 HERE = Path(__file__).parent
+SLICE_NS = 100000
 
 WANTED = ["usr/bin/alys-bpf", "usr/bin/alys_converter", "usr/share/man/man1/alys-bpf.1",
           "usr/share/bash-completion/completions/alys-bpf", "usr/share/zsh/site-functions/_alys-bpf",
@@ -170,6 +172,14 @@ def configure(state, pid):
     return state / "conf"
 
 
+def slice_of(pid):
+    """As sched_getattr(2) has it; 0 where the kernel does not show it (before 6.12)."""
+    attr = ctypes.create_string_buffer(48)
+    number = {"x86_64": 315, "aarch64": 275}[os.uname().machine]
+    assert not ctypes.CDLL(None).syscall(number, pid, attr, len(attr), 0)
+    return struct.unpack_from("=IIQiIQ", attr)[5]
+
+
 @pytest.mark.bpf
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
 def test_as_the_service_is_run(installed, started, daemon, public, state, backend, tmp_path, monkeypatch):
@@ -190,6 +200,7 @@ def test_as_the_service_is_run(installed, started, daemon, public, state, backen
                launcher=[sys.executable, HERE / "as_service.py", unit])
     supervisor.hear("READY=1")
     supervisor.hear("WATCHDOG=1")
+    assert slice_of(d.proc.pid) in (0, SLICE_NS) and os.getpriority(os.PRIO_PROCESS, d.proc.pid) == -15
     ours = (state / "http").stat()
     assert ours.st_mode & 0o777 in (0o660, 0o600) and ours.st_uid == account(settings(unit))[0], "no other user may connect"
 

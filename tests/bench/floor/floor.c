@@ -1,6 +1,6 @@
 /*
  * Attaches empty programs to the sites that alys-bpf would probe: `floor PID`; at the sites of refills
- * `floor PID refill`; for all processes, as when calls are sampled, `floor PID all`, or only where blocks end, `floor PID frees`.
+ * `floor PID refill`; for all processes, as when calls are sampled, `floor PID all`, or only at frees, without reallocs, `floor PID frees`.
  * Prints "ready", holds them until stdin ends. Needs a kernel with uprobe.session.
  */
 #include <fcntl.h>

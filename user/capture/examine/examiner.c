@@ -16,6 +16,7 @@
 #include "access/handover.h"
 #include "sandbox/spawn.h"
 #include "sandbox/jail.h"
+#include "sandbox/priority.h"
 
 #define YIELD 10 /* as of nice */
 
@@ -33,15 +34,17 @@ static bool put_all(int fd, const uint8_t *at, size_t n)
 	return true;
 }
 
-/* If rights cannot be dropped, the file is not read. Without an answer, the other side learns the reason from wait. */
+/*
+ * The file is whoever made it: its examination has no more of the processor than any program, whatever the recorder has. If rights
+ * cannot be dropped, it is not read. Without an answer, the other side learns the reason from wait.
+ */
 static int examine(const struct examiner_order *o, int fd, int out)
 {
 	const struct rlimit cpu = { o->seconds, o->seconds };
 	struct buf found = { 0 };
 	struct err err;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (o->yields)
-		setpriority(PRIO_PROCESS, 0, YIELD);
+	priority_lower(o->yields ? YIELD : 0);
 	if (setrlimit(RLIMIT_CPU, &cpu) || jail_enter(o->memory, &err))
 		return 1;
 	findings_make(fd, o->path, &o->ask, &found);

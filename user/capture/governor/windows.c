@@ -59,7 +59,7 @@ struct windows {
 	struct map without; /* proc -> next time to look for a counter << 8 | number of attempts */
 	struct schedule schedule;
 	struct budget budget; /* at the price of cold caches: it is a promise */
-	double warm_trap_s;   /* for gauges: what is wrong about it matters where hits leave time for little else */
+	double warm_trap_s;   /* for gauges: wrong by most where programs do little but allocate, with warm caches */
 	enum state state;
 	struct window current;
 	uint32_t current_us; /* from the end of the one before it, or of the stretch */

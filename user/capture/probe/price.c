@@ -126,9 +126,10 @@ static int take_price(struct probe *p, const struct batch *b, int exe, struct tr
 	struct trap_price took = take_probed_calls(p);
 	probe_detach(p, tgid);
 	probe_await_detached();
-	if (took.warm_s <= empty.warm_s || took.cold_s <= empty.cold_s)
+	double warm = took.warm_s - empty.warm_s, cold = took.cold_s - empty.cold_s;
+	if (warm <= 0)
 		return err_set(err, EIO, "the cost of a probe could not be measured");
-	*out = (struct trap_price){ .warm_s = took.warm_s - empty.warm_s, .cold_s = took.cold_s - empty.cold_s };
+	*out = (struct trap_price){ .warm_s = warm, .cold_s = cold > warm ? cold : warm };
 	return 0;
 }
 

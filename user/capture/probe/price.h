@@ -15,8 +15,8 @@ enum price_of {
 };
 
 /*
- * Seconds a call: in a loop of nothing else, and where the caches have been used since the last one, as in most programs. They were
- * seen to lose 1.5 to 1.8 times the first.
+ * Seconds a call: in a loop of nothing else, and where the caches have been used since the last one, as in most programs. Servers were
+ * seen to lose 1.5 to 1.8 times the warm price. The cold one is never less.
  */
 struct trap_price {
 	double warm_s, cold_s;

@@ -28,10 +28,17 @@ static void follow(double *of, double now, double share)
 	*of += (now - *of) * share;
 }
 
-/* Of probes. Not more than all CPU time: the price is too high where a program does nothing but allocate. */
-static double cost_of(const struct budget *b, const struct spending *s)
+/* What probes cost, and of that those that stay attached. */
+struct cost {
+	double all, kept;
+};
+
+/* Not more than all CPU time: the price is too high where a program does little but allocate and free. */
+static struct cost cost_of(const struct budget *b, const struct spending *s)
 {
-	return fmin((double)s->traps * b->price.trap_s + (double)s->samples * b->price.sample_s, s->cpu_s);
+	double seems = (double)s->traps * b->price.trap_s + (double)s->samples * b->price.sample_s;
+	double part = s->cpu_s > 0 && seems > s->cpu_s ? s->cpu_s / seems : 1;
+	return (struct cost){ seems * part, (double)s->kept * b->price.trap_s * part };
 }
 
 void budget_note(struct budget *b, const struct spending *s)
@@ -39,9 +46,8 @@ void budget_note(struct budget *b, const struct spending *s)
 	double share = b->known ? 1 - exp(-s->wall_s / SMOOTH_S) : 1;
 	if (!(s->wall_s > 0))
 		return;
-	double all = cost_of(b, s), kept = fmin((double)s->kept * b->price.trap_s, all);
-	all += s->stalled_s * s->cpu_s / s->wall_s;
-	double cost = all - kept;
+	const struct cost probes = cost_of(b, s);
+	double all = probes.all + s->stalled_s * s->cpu_s / s->wall_s, kept = probes.kept, cost = all - kept;
 	/* The programs' CPU time includes that of the probes. Probes that stay attached count as the programs' own time. */
 	double own = s->cpu_s > cost ? s->cpu_s - cost : 0;
 	b->spent_s += all;
@@ -62,7 +68,7 @@ void budget_note(struct budget *b, const struct spending *s)
 		follow(&b->turn_s, cost, few);
 		follow(&b->turn_in_s, s->in_s, few);
 	}
-	b->known |= s->cpu_s > 0;
+	b->known |= s->cpu_s > 0 || s->traps;
 }
 
 /* Length of a turn before the first one: as most are. */

@@ -20,7 +20,10 @@ struct price {
 struct budget {
 	double max; /* share of the programs' CPU time */
 	struct price price;
-	/* Recent averages: CPU seconds per second, and CPU seconds spent per second with probes attached. */
+	/*
+	 * Recent averages: CPU seconds per second that the programs would use without probes, the mean of what they surely use
+	 * and of all; and cost of probes per own CPU second while they are attached.
+	 */
 	double cpu_rate, load;
 	double kept_load;          /* the same of probes that stay attached, per CPU second of the programs */
 	double debt_s;             /* spent beyond the budget; negative: budget left */

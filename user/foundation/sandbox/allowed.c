@@ -46,11 +46,11 @@
 		ALLOW(waitid), ALLOW(exit), ALLOW(exit_group), ALLOW(getpid), ALLOW(getppid), ALLOW(gettid), ALLOW(getuid),     \
 		ALLOW(geteuid), ALLOW(getgid), ALLOW(getegid), ALLOW(getgroups), ALLOW(getresuid), ALLOW(getresgid),            \
 		ALLOW(getpgid), ALLOW(getpgrp), ALLOW(setpgid), ALLOW(getsid), ALLOW(setsid), ALLOW(capget), ALLOW(capset),     \
-		ALLOW(getpriority), ALLOW(setpriority), ALLOW(sched_yield), ALLOW(sched_getaffinity), ALLOW(sched_setaffinity), \
-		ALLOW(sched_getparam), ALLOW(sched_getscheduler), ALLOW(sched_setscheduler), ALLOW(sched_get_priority_max),     \
-		ALLOW(sched_get_priority_min), ALLOW(getcpu), ALLOW(get_mempolicy), ALLOW(getrlimit), ALLOW(setrlimit),         \
-		ALLOW(prlimit64), ALLOW(getrusage), ALLOW(sysinfo), ALLOW(uname), ALLOW(seccomp),                               \
-		ALLOW(landlock_create_ruleset), ALLOW(landlock_add_rule), ALLOW(landlock_restrict_self)
+		ALLOW(getpriority), ALLOW(setpriority), ALLOW(sched_setattr), ALLOW(sched_yield), ALLOW(sched_getaffinity),     \
+		ALLOW(sched_setaffinity), ALLOW(sched_getparam), ALLOW(sched_getscheduler), ALLOW(sched_setscheduler),          \
+		ALLOW(sched_get_priority_max), ALLOW(sched_get_priority_min), ALLOW(getcpu), ALLOW(get_mempolicy),              \
+		ALLOW(getrlimit), ALLOW(setrlimit), ALLOW(prlimit64), ALLOW(getrusage), ALLOW(sysinfo), ALLOW(uname),           \
+		ALLOW(seccomp), ALLOW(landlock_create_ruleset), ALLOW(landlock_add_rule), ALLOW(landlock_restrict_self)
 
 /* Operations on maps that are already open. */
 #define MAPS                                                                                                                    \

@@ -23,10 +23,10 @@
 #include "daemon/commands.h"
 #include "daemon/http_adapter.h"
 #include "daemon/notify.h"
-#include "daemon/priority.h"
 #include "http/http.h"
 #include "push/credentials.h"
 #include "push/push.h"
+#include "sandbox/priority.h"
 
 /* The daemon needs little CPU time, but ring buffers overflow if it has to wait on a busy machine. */
 #define PRIORITY (-15)
