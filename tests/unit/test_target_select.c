@@ -97,11 +97,25 @@ static void test_never_fulfilled(void **state)
 	assert_int_equal(select_check(&good, &err), 0);
 }
 
+/* Where only numbers are given, nothing needs to be known of other processes. */
+static void test_numbers(void **state)
+{
+	const uint32_t pids[] = { 7, 9 };
+	const struct select numbers = { .pids = pids, .pids_cnt = 2 };
+	const struct select open = { .pids = pids, .pids_cnt = 2, .names = WORD("nginx") };
+	const struct proc_facts f = { .comm = "other" };
+	(void)state;
+	assert_true(select_may_want(&numbers, 9) && select_wants(&numbers, 9, &f));
+	assert_false(select_may_want(&numbers, 8) || select_wants(&numbers, 8, &f));
+	assert_true(select_may_want(&open, 8));
+	assert_false(select_wants(&open, 8, &f));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),  cmocka_unit_test(test_executables),     cmocka_unit_test(test_users),
-		cmocka_unit_test(test_groups), cmocka_unit_test(test_never_fulfilled),
+		cmocka_unit_test(test_groups), cmocka_unit_test(test_never_fulfilled), cmocka_unit_test(test_numbers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

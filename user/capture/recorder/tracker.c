@@ -202,8 +202,8 @@ static bool is_wanted(const struct tracker *t, uint32_t tgid)
 		return false;
 	if (s)
 		return *s == PREFERENCE_INCLUDED;
-	return t->h->select && !proc_read(tgid, &f, NULL) && select_wants(t->h->select, tgid, &f) && !is_program(t, f.exe) &&
-	       !tracker_is_own(tgid);
+	return t->h->select && select_may_want(t->h->select, tgid) && !proc_read(tgid, &f, NULL) &&
+	       select_wants(t->h->select, tgid, &f) && !is_program(t, f.exe) && !tracker_is_own(tgid);
 }
 
 static bool is_refused(struct tracker *t)

@@ -164,14 +164,24 @@ static bool match_user(const struct select_words *w, uint32_t tgid)
 	return false;
 }
 
-bool select_wants(const struct select *s, uint32_t tgid, const struct proc_facts *f)
+static bool has_pid(const struct select *s, uint32_t tgid)
 {
-	if (f->kernel_thread || f->ended)
-		return false;
 	for (size_t i = 0; i < s->pids_cnt; i++) {
 		if (s->pids[i] == tgid)
 			return true;
 	}
-	return s->all || match_name(&s->names, f->comm) || match_exe(&s->exes, f->exe) || match_cgroup(&s->cgroups, tgid) ||
-	       match_user(&s->users, tgid);
+	return false;
+}
+
+bool select_may_want(const struct select *s, uint32_t tgid)
+{
+	return select_is_open(s) || has_pid(s, tgid);
+}
+
+bool select_wants(const struct select *s, uint32_t tgid, const struct proc_facts *f)
+{
+	if (f->kernel_thread || f->ended)
+		return false;
+	return s->all || has_pid(s, tgid) || match_name(&s->names, f->comm) || match_exe(&s->exes, f->exe) ||
+	       match_cgroup(&s->cgroups, tgid) || match_user(&s->users, tgid);
 }

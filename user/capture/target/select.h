@@ -33,6 +33,8 @@ struct select {
 int select_check(const struct select *s, struct err *err);
 /* Can later processes match? False if there are only numbers. */
 bool select_is_open(const struct select *s);
+/* False if it does not match whatever /proc says of it: then there is no need to look. */
+bool select_may_want(const struct select *s, uint32_t tgid);
 bool select_wants(const struct select *s, uint32_t tgid, const struct proc_facts *f);
 
 #endif
