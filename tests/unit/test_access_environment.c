@@ -216,7 +216,8 @@ static void test_held_up(void **state)
 	pid_t slow = start_slow();
 	assert_int_equal(result_after(0, slow, out), -ETIMEDOUT);
 	use_up(slow, same);
-	assert_int_equal(environment_read((uint32_t)innocent, out), sizeof(WANTED));
+	/* On a busy machine any read may come too late. */
+	assert_int_equal(result_after(-ETIMEDOUT, innocent, out), sizeof(WANTED));
 	end(server);
 	umount2(place, MNT_DETACH);
 	unlink(place);
@@ -235,10 +236,12 @@ static void test_share(void **state)
 	if (geteuid()) /* cannot start another user's process */
 		skip();
 	pid_t pid = start(with_names, OTHER_USER);
-	while (n >= 0)
+	while (n >= 0 || n == -ETIMEDOUT)
 		n = environment_read((uint32_t)pid, out);
 	assert_int_equal(n, -EBUSY);
-	assert_int_equal(result_of(with_names, 0, out), sizeof(WANTED));
+	pid_t other = start(with_names, 0);
+	assert_int_equal(result_after(-ETIMEDOUT, other, out), sizeof(WANTED));
+	end(other);
 	end(pid);
 }
 

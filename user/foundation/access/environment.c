@@ -21,6 +21,7 @@
 
 #define MS 1000000ull
 #define DEADLINE_MS 100
+#define START_MS 2000 /* of a worker: no process can make that longer */
 #define ENVIRON_MAX (128u * 1024)
 #define USERS 64 /* more share */
 
@@ -70,6 +71,7 @@ static int worker_main(void)
 	struct err err;
 	int fd, rc = jail_enter(0, &err);
 	char byte;
+	rc = rc ?: handover_send(WORKER_SOCKET, "", 1, -1, 0);
 	while (!rc && handover_receive(WORKER_SOCKET, &byte, sizeof(byte), &fd) == sizeof(byte)) {
 		size_t n = fd >= 0 ? read_all(fd, all, ENVIRON_MAX) : 0;
 		close(fd);
@@ -142,16 +144,27 @@ static void give_up(struct user *u)
 	here.worker = (struct spawned){ .sock = -1 };
 }
 
+static int receive(void *out, size_t n, int ms)
+{
+	struct pollfd answer = { .fd = here.worker.sock, .events = POLLIN };
+	if (poll(&answer, 1, ms) <= 0)
+		return -ETIMEDOUT;
+	return handover_receive(here.worker.sock, out, n, NULL) == (ssize_t)n ? 0 : -EPIPE;
+}
+
+/* Says when it is ready: on a busy machine its start takes longer than a read may. */
+static int start_worker(void)
+{
+	char ready;
+	int rc = spawn_worker(&here.worker, NULL, worker_name);
+	return rc ?: receive(&ready, sizeof(ready), START_MS);
+}
+
 static int ask(int fd, struct reply *out)
 {
-	int rc = here.worker.pid ? 0 : spawn_worker(&here.worker, NULL, worker_name);
+	int rc = here.worker.pid ? 0 : start_worker();
 	rc = rc ?: handover_send(here.worker.sock, "", 1, fd, 0);
-	struct pollfd answer = { .fd = here.worker.sock, .events = POLLIN };
-	if (!rc && poll(&answer, 1, DEADLINE_MS) <= 0)
-		return -ETIMEDOUT;
-	if (!rc && handover_receive(here.worker.sock, out, sizeof(*out), NULL) != sizeof(*out))
-		rc = -EPIPE;
-	return rc;
+	return rc ?: receive(out, sizeof(*out), DEADLINE_MS);
 }
 
 /* The real user, as a process chooses who owns its files in /proc. */
