@@ -65,6 +65,9 @@ def outputs(program):
 
 # --- who may run -----------------------------------------------------------------------------------
 
+SYSTEM_CALL_NS = 700  # usual are 60 to 250, with Python's own part
+
+
 def why_no_bpf():
     """Checks with bpftool, not alys-bpf: if BPF works and alys-bpf does not, tests must fail, not be skipped."""
     if os.geteuid() != 0:
@@ -82,9 +85,21 @@ def why_no_bpf():
     return None
 
 
+def why_slow():
+    """Emulated machines and thousands of starts take five times as long where each entry to the kernel goes through a hypervisor."""
+    took = []
+    for _ in range(9):
+        began = time.monotonic_ns()
+        for _ in range(2000):
+            os.getppid()
+        took.append((time.monotonic_ns() - began) / 2000)
+    return f"a system call takes {min(took):.0f} ns on this machine, and is to take {SYSTEM_CALL_NS} at most" if min(took) > SYSTEM_CALL_NS else None
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "bpf: needs root and a kernel with BPF and uprobes")
     config.addinivalue_line("markers", "long: an emulated machine for many minutes; run by scripts/test-arm64")
+    config.addinivalue_line("markers", "heavy: minutes of system calls; skipped where these are slow (tests/README.md)")
     config.addinivalue_line("markers", "beside: with probes, but others of its kind may run beside it (tests/README.md)")
     # Whoever runs tests beside us is a stranger.
     if hasattr(config, "workerinput"):
@@ -97,10 +112,9 @@ LONGEST = ("test_symbols.py", "test_html.py", "test_http.py", "test_liveness.py"
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.name not in LONGEST)
-    reason = why_no_bpf()
-    if reason:
-        for item in items:
-            if item.get_closest_marker("bpf"):
+    for mark, reason in (("bpf", why_no_bpf()), ("heavy", why_slow())):
+        for item in items if reason else ():
+            if item.get_closest_marker(mark):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 

@@ -40,6 +40,7 @@ def run(program, *words):
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
 def test_reads_traces_of_x86_64(program, trace):
     answers = [run([str(ALYS)], *words, trace) for words in READINGS]

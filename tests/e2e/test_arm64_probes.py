@@ -18,6 +18,9 @@ PLAN = Plan("6.12", exact={"c_libc": 1, "c_threads": 1, "cpp_exceptions": 1, "c_
             recorded={"c_usdt": 1, "c_plt": 1}, live=("served",), killed=True)
 
 
+pytestmark = pytest.mark.heavy
+
+
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory):
     """What it left: a folder."""

@@ -43,6 +43,7 @@ def machines(tmp_path_factory):
     return functools.cache(lambda kernel: boot(kernel, tmp_path_factory.mktemp("machine")))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kernel, case", [pytest.param(kernel, case, marks=[pytest.mark.long] * (kernel == "6.1"))
                                           for kernel in emulated.KERNELS for case in RUN[kernel]])
 def test_walks_like_libdw(machines, kernel, case):

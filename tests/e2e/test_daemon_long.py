@@ -34,6 +34,7 @@ class Copies:
             path.unlink()
 
 
+@pytest.mark.heavy
 def test_more_files_than_places(daemon, tmp_path):
     """Each of these files has an allocator; together they need more entries than the kernel's tables have."""
     folder = tmp_path / "own"

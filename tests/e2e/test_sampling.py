@@ -88,6 +88,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name,words,args", PROGRAMS.values(), ids=PROGRAMS.keys())
 def test_no_bias(started, tmp_path, name, words, args):
     """Periodic allocation patterns, which sampling at fixed distances would be biased for."""
