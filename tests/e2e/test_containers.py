@@ -136,6 +136,7 @@ def read_lines(shell):
 
 
 @pytest.mark.bpf
+@pytest.mark.heavy
 def test_many_containers(daemon, group):
     """Containers with ids of their own come and go: each is found by its id, /metrics stays short, and memory does not grow with them."""
     d = daemon("--cgroup", group, "--listen", "0", "--sample", "bytes:16", "--max-memory", "96M")

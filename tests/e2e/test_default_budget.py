@@ -9,10 +9,11 @@ import subprocess
 import pytest
 
 from conftest import ALYS, PROGS, STRAIGHT, TIMEOUT, alys, law
+from windows import work
 
 pytestmark = pytest.mark.bpf
 
-TURNS = "8000"
+TURNS = 8000
 
 
 def recorded(trace, words, *options):
@@ -24,17 +25,17 @@ def recorded(trace, words, *options):
 
 
 def test_record(tmp_path):
-    trace, busy = tmp_path / "t.alys", ("c_rates", "2", "steady", TURNS)
+    trace, busy = tmp_path / "t.alys", ("c_rates", "2", "steady", work(TURNS))
     found = recorded(trace, busy, "-s", "bytes:512k")
     assert found["max overhead"] == "1 %" and float(found["windows"].split()[0]) < 100
     assert not recorded(trace, busy, "-s", "bytes:512k", "--max-overhead", "0")
     assert not recorded(trace, busy)  # every call is asked for
-    seldom = "c_rates", "2", "steady", "1000000"  # its work between two allocations: half a millisecond or more
+    seldom = "c_rates", "2", "steady", work(1000000)  # its work between two allocations: half a millisecond or more
     assert recorded(trace, seldom, "-s", "bytes:512k")["windows"].startswith("100 % of the time covered; ")
 
 
 def test_report_of_a_process(started):
-    program = started.program("c_rates", "60", "steady", TURNS).wait_ready().go()
+    program = started.program("c_rates", "60", "steady", work(TURNS)).wait_ready().go()
     done = subprocess.run([ALYS, "report", "-p", str(program.pid), "-d", "1", "-s", "bytes:4k", "--show", "alloc"], capture_output=True, text=True,
                           timeout=TIMEOUT, stdin=subprocess.DEVNULL)
     assert done.returncode == 0 and "probes were in for windows of time" in done.stdout, (done.stdout, done.stderr)
@@ -42,7 +43,7 @@ def test_report_of_a_process(started):
 
 
 def test_daemon(started, daemon):
-    program = started.program("c_rates", "60", "steady", TURNS).wait_ready().go()
+    program = started.program("c_rates", "60", "steady", work(TURNS)).wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:4k", budget=True)
     d.until(lambda: re.search(r"in [1-9]\d* windows; .* of 1 % allowed", d.status().get("windows", "")))
     os.kill(program.pid, signal.SIGSTOP)

@@ -142,6 +142,7 @@ def touches(started, trace, *options):
     return truth, {row["function"]: row for row in json.loads(answer.stdout)["rows"]}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("beside", [[], ["--beside"]])
 def test_a_budget_for_pages(started, tmp_path, beside):
     """Windows stand for all page faults of the program, as the kernel counts them."""
