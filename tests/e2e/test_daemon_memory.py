@@ -102,6 +102,7 @@ def with_libraries(started, folder, n):
     return started.program("/usr/bin/python3", script, *paths).wait_ready()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("limit", [64, 256])
 def test_many_small_libraries(started, daemon, tmp_path, limit):
     """Data about files counts towards the limit, too."""
@@ -117,6 +118,7 @@ def test_many_small_libraries(started, daemon, tmp_path, limit):
     d.end()
 
 
+@pytest.mark.heavy
 def test_more_libraries_than_there_is_room_for(started, daemon, tmp_path):
     """Libraries that come when memory is short are not read, which is reported. An allocator among them is still probed."""
     folders = [tmp_path / "first", tmp_path / "second"]

@@ -114,6 +114,7 @@ def test_documented_table(words, tmp_path):
     assert rows.index(array) < rows.index(foos)
 
 
+@pytest.mark.heavy
 def test_torture(tmp_path):
     """Finalizers switch fibers within the collector's calls: the program must end as it does without a tracer."""
     done = alys("-q", "-o", tmp_path / "t.alys", "--", PROGS / "torture.debug", "100000", env=STRAIGHT)

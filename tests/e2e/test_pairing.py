@@ -76,6 +76,7 @@ def variance(calls, size, interval):
     return calls * size * size * (1 - p) / p
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ALLOCATORS)
 def test_every_entry_sampled(started, tmp_path, name):
     """Calls that one entry function makes to another count once: many runs at several rates against the truth."""
