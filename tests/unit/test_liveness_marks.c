@@ -20,6 +20,7 @@
 
 #define PROBE ((struct probe *)&world)
 #define TGID 70u
+#define WHOLE_DUE_US 60000 /* until a complete reading is due again */
 
 /* Answers of the kernel and the process. `lock` protects what two threads use. */
 static struct {
@@ -290,6 +291,21 @@ static void test_what_came_too_late_is_no_reading(void **state)
 	assert_int_equal(marks_cost(m).late, 2);
 }
 
+/* Nothing was sampled: between complete readings nothing is read, and no object is judged. */
+static void test_nothing_sampled(void **state)
+{
+	struct marks *m = *state;
+	watch(m);
+	for (uint32_t no = 5; no < 25; no++) {
+		SAY(begun, no);
+		SAY(gc_no, no);
+		tell(no, no, true);
+		assert_true(is_good(m, no));
+	}
+	assert_in_range(ASK(heaps), 1, 19);
+	assert_int_equal(marks_cost(m).parts, 20 - ASK(heaps));
+}
+
 /* A half-written header is invalid: three attempts. */
 static void test_bad_headers_are_read_again(void **state)
 {
@@ -300,6 +316,7 @@ static void test_bad_headers_are_read_again(void **state)
 	assert_true(is_good(m, 5));
 	assert_int_equal(ASK(heaps), 3);
 	SAY(bad_headers, 9);
+	usleep(WHOLE_DUE_US);
 	SAY(begun, 6);
 	SAY(gc_no, 6);
 	tell(6, 6, true);
@@ -414,6 +431,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_each_collection_is_read_once),
 		T(test_what_came_too_late_is_no_reading),
+		T(test_nothing_sampled),
 		T(test_bad_headers_are_read_again),
 		T(test_not_yet_is_not_never),
 		T(test_never),

@@ -290,11 +290,11 @@ static const char *objection(struct marks *m, const struct mark_reading *r, int 
  * With few sampled objects, reading their blocks is enough, and without any, nothing is read: complete readings at hundreds of
  * collections a second took a fifth of a CPU. Occasionally all blocks are read, to know what the heap holds.
  */
-static int read_heap(struct marks *m, struct watched *w, struct mark_reading *r, uint64_t from)
+static int read_heap(struct marks *m, struct watched *w, struct mark_reading *r, uint64_t from, bool whole)
 {
 	struct err err;
 	size_t cnt = 0;
-	uint64_t *asked = from < w->whole_ns ? object_log_of(&m->object_log, w->tgid, &cnt) : NULL;
+	uint64_t *asked = whole ? NULL : object_log_of(&m->object_log, w->tgid, &cnt);
 	if (asked && !cnt) {
 		r->heap = (struct boehm_heap){ .asked = asked, .gc_no = r->gc_no };
 		return 0;
@@ -313,9 +313,10 @@ static int read_heap(struct marks *m, struct watched *w, struct mark_reading *r,
 static const char *try_reading(struct marks *m, struct watched *w, struct mark_reading *r, uint64_t from)
 {
 	const char *why = NULL;
+	bool whole = from >= w->whole_ns;
 	for (int i = 0; i < READINGS && (!i || r->heap.bad_headers); i++) {
 		boehm_heap_free(&r->heap);
-		int rc = read_heap(m, w, r, from);
+		int rc = read_heap(m, w, r, from, whole);
 		r->until_ns = now_ns();
 		why = objection(m, r, rc);
 	}
