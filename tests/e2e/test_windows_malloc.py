@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from conftest import PROGS, STRAIGHT, TIMEOUT, alys, assert_clean, assert_law, law, probe_programs, wait_until
-from windows import FAR, SITES, estimates, recorded, windows_of, work
+from windows import FAR, SITES, estimates, every, recorded, windows_of, work
 
 pytestmark = pytest.mark.bpf
 
@@ -43,9 +43,9 @@ def test_allocations(tmp_path, program, library, mode):
     """Frees are not probed, and estimates keep to their error."""
     trace = tmp_path / "t.alys"
     env = {"LD_PRELOAD": LIBRARIES + library} if library else None
-    for _ in range(5):
+    for _ in range(10):
         truth = recorded(trace, PROGS / program, "2", mode, work(TURNS), env=env,
-                         args=("-s", "bytes:4k", "--max-overhead", "5", "--profile", "allocations"))
+                         args=("-s", every(4096), "--max-overhead", "5", "--profile", "allocations"))
         if met(trace) > 2:
             break
     book = assert_law(trace, lost=None)
@@ -61,8 +61,8 @@ def test_allocations(tmp_path, program, library, mode):
 def test_bursts_that_no_window_meets(tmp_path, program, mode):
     """A site that was seen at the start and in no window since: its error covers what may have been missed."""
     trace = tmp_path / "t.alys"
-    turns = [work(TURNS)] if program == "c_rates" else []
-    assert_near(trace, recorded(trace, PROGS / program, "2", mode, *turns, args=("-s", "bytes:4k", "--max-overhead", "1")))
+    turns, rate = ([work(TURNS)], every(4096)) if program == "c_rates" else ([], "bytes:4k")
+    assert_near(trace, recorded(trace, PROGS / program, "2", mode, *turns, args=("-s", rate, "--max-overhead", "1")))
 
 
 def test_budget_under_a_load_that_changes_tenfold(tmp_path):

@@ -26,6 +26,11 @@ def work(turns):
     return str(round(turns * slower()))
 
 
+def every(size):
+    """The rate by which as many are sampled as elsewhere, although work() leaves time for fewer allocations."""
+    return f"bytes:{max(16, round(size / slower()))}"
+
+
 def recorded(trace, *words, args=(), env=None):
     """Records the program; returns the truth that it prints."""
     done = alys("--force", "-o", trace, *args, "--", *words, env={**STRAIGHT, **(env or {})})
