@@ -27,6 +27,9 @@ PROGS = BUILD / "tests" / "prog"
 DEMO = BUILD / "demo"
 # Modules shared by the test folders.
 sys.path.insert(1, str(ROOT / "tests" / "lib"))
+
+from speed import why_slow  # found there
+
 # Seconds after which something is considered hung, even on a slow or busy machine.
 TIMEOUT = 120
 
@@ -65,9 +68,6 @@ def outputs(program):
 
 # --- who may run -----------------------------------------------------------------------------------
 
-SYSTEM_CALL_NS = 700  # usual are 60 to 250, with Python's own part
-
-
 def why_no_bpf():
     """Checks with bpftool, not alys-bpf: if BPF works and alys-bpf does not, tests must fail, not be skipped."""
     if os.geteuid() != 0:
@@ -83,17 +83,6 @@ def why_no_bpf():
     if " uprobe_register\n" not in Path("/proc/kallsyms").read_text():
         return "kernel without uprobes"
     return None
-
-
-def why_slow():
-    """Emulated machines and thousands of starts take five times as long where each entry to the kernel goes through a hypervisor."""
-    took = []
-    for _ in range(9):
-        began = time.monotonic_ns()
-        for _ in range(2000):
-            os.getppid()
-        took.append((time.monotonic_ns() - began) / 2000)
-    return f"a system call takes {min(took):.0f} ns on this machine, and is to take {SYSTEM_CALL_NS} at most" if min(took) > SYSTEM_CALL_NS else None
 
 
 def pytest_configure(config):
