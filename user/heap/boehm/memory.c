@@ -33,10 +33,10 @@ static size_t whole_ranges(const struct rights_range *r, size_t cnt, size_t got,
 
 static void note_used(struct memory_ahead *a, const struct rights_range *r, size_t cnt)
 {
-	for (size_t i = 0; i < cnt && !a->many; i++) {
-		a->many = a->used_cnt == MEMORY_AHEAD_RANGES || r[i].n > MEMORY_AHEAD_BYTES - a->used_bytes;
+	for (size_t i = 0; i < cnt; i++) {
+		a->many |= a->used_cnt == MEMORY_AHEAD_RANGES || r[i].n > MEMORY_AHEAD_BYTES - a->used_bytes;
 		if (a->many)
-			break;
+			return;
 		a->used[a->used_cnt++] = r[i];
 		a->used_bytes += r[i].n;
 	}
