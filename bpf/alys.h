@@ -536,7 +536,9 @@ struct alys_config {
 	X(53, HEAP_TIMED, NOTE, "heap-timed",                                                                                    \
 	  "calls in which Erlang processes collected their heaps and that were timed, about one in 16")                          \
 	X(54, HEAP_TIME, NOTE, "heap-time", "nanoseconds that these took")                                                       \
-	X(55, HEAP_TIME_SQUARES, NOTE, "heap-time-squares", "sum of the squares of these, in units of (256 ns)^2")
+	X(55, HEAP_TIME_SQUARES, NOTE, "heap-time-squares", "sum of the squares of these, in units of (256 ns)^2")               \
+	X(56, SAMPLE_TIME, NOTE, "sample-time",                                                                                  \
+	  "nanoseconds that samples took, with stack and record, beside traps (--max-overhead)")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };
@@ -546,14 +548,17 @@ struct alys_stats {
 	__u64 n[ALYS_ST_CNT];
 };
 
-/*
- * Traps of each process, samples included, with config.windowed: slot of a tgid. Processes whose numbers share a slot
- * share its count.
- */
-#define ALYS_TRAP_SLOTS 16384
-#define ALYS_TRAP_SLOT_OF(tgid) ((tgid) & (ALYS_TRAP_SLOTS - 1))
-/* A sample takes its call stack and its record: about two traps more, in a window whose stacks are new. */
-#define ALYS_SAMPLE_TRAPS 2
+/* What windows took of a process. */
+struct alys_taken {
+	__u64 traps;     /* number of times that probes stopped a thread */
+	__u64 sample_ns; /* time of samples, with stack and record, beside these */
+};
+
+/* With config.windowed: slot of a tgid. Processes whose numbers share a slot share its counts. */
+#define ALYS_TAKEN_SLOTS 16384
+#define ALYS_TAKEN_SLOT_OF(tgid) ((tgid) & (ALYS_TAKEN_SLOTS - 1))
+/* A sample takes a few microseconds of CPU time: if more has passed, its thread was asleep, or had no processor. */
+#define ALYS_SAMPLE_NS_MAX 100000
 
 /* Counters of class LOST are kept per process, too. */
 #define ALYS_LOSS_FIRST ALYS_ST_LOST_RING_ALLOC

@@ -312,7 +312,7 @@ static __always_inline __u32 beam_need(struct pt_regs *ctx, const struct alys_si
 	return site->arg[1] == site->arg[0] ? 0 : argument(ctx, site->arg[1]);
 }
 
-/* The thread's room; NULL if the hit is not wanted. */
+/* The thread's room; NULL if the hit is not wanted. A heap has to be read whether or not the call is sampled. */
 static __noinline struct call_room *beam_take(struct pt_regs *ctx)
 {
 	const struct alys_site *site = wanted_call(ctx);
@@ -320,6 +320,7 @@ static __noinline struct call_room *beam_take(struct pt_regs *ctx)
 	if (!o)
 		return NULL;
 	count(ALYS_ST_HIT_ALLOC);
+	__u64 begun = sample_begins();
 	struct call_room *room = thread_room();
 	if (!room)
 		count_loss(ALYS_ST_LOST_PENDING);
@@ -327,6 +328,7 @@ static __noinline struct call_room *beam_take(struct pt_regs *ctx)
 		count_loss(ALYS_ST_LOST_READ);
 	else
 		beam_end(ctx, site, o, room);
+	charge_sample(begun);
 	return room;
 }
 
@@ -360,7 +362,7 @@ static __always_inline int beam_return(void)
 {
 	if (config.windowed)
 		count(ALYS_ST_TRAPS);
-	charge(1);
+	charge_trap();
 	return beam_timed();
 }
 

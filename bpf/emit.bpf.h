@@ -58,7 +58,6 @@ static __always_inline void alloc_fill(struct alys_ev_alloc *e, __u8 kind, const
 	e->interval = p->interval;
 	e->batch = p->batch;
 	e->span = p->span;
-	charge(ALYS_SAMPLE_TRAPS);
 }
 
 #define WRITTEN() asm volatile("" ::: "memory") /* compiler barrier; x86 itself keeps stores in order */

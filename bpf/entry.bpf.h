@@ -163,6 +163,7 @@ static __always_inline struct request call_request(struct pt_regs *ctx, const st
 	struct request w = { .size = size_asked(ctx, site), .interval = NOT_SAMPLED };
 	if (w.size >= config.min_size && may_draw(site))
 		w.interval = config.interval ? sample_point(weight_of(site, w.size)) ?: NOT_SAMPLED : 0;
+	w.enter = w.interval != NOT_SAMPLED ? sample_begins() : 0;
 	return w;
 }
 
@@ -201,7 +202,9 @@ static __always_inline void call_read(struct pt_regs *ctx, const struct alys_sit
 	p->sampled = w->interval != NOT_SAMPLED;
 	p->interval = p->sampled ? w->interval : 0;
 	/* Read only if it will be compared: reading the clock costs as much as a map lookup. */
-	p->enter = is_reallocation(p->shape) || is_selective() ? bpf_ktime_get_ns() : 0;
+	p->enter = w->enter;
+	if (!p->enter && (is_reallocation(p->shape) || is_selective()))
+		p->enter = bpf_ktime_get_ns();
 	p->flags = 0;
 	p->stack = w->stack;
 	p->memory = 0;

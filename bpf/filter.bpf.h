@@ -44,7 +44,7 @@ static __always_inline const struct alys_site *wanted_site(void *ctx)
 		count(ALYS_ST_TRAPS);
 		/* Those that stay slow the program down in windows and between them alike: they are its own. */
 		if (site->flags & ALYS_SITE_WINDOW)
-			charge(1);
+			charge_trap();
 		else
 			count(ALYS_ST_TRAPS_KEPT);
 	}

@@ -78,12 +78,14 @@ static __noinline bool is_wanted_free(struct pt_regs *ctx, const struct alys_sit
 
 static __always_inline void free_take(struct pt_regs *ctx, const struct alys_site *site, __u64 addr, __u64 cfa)
 {
+	__u64 begun = sample_begins();
 	alone_begin();
 	__s32 slot = config.free_stacks ? stack_begin(ctx, cfa) : -1;
 	if (is_wanted_free(ctx, site, slot))
 		emit_free(addr, config.free_stacks ? stack_end(ctx, cfa, slot, 0) : 0, 0);
 	else
 		stack_drop(slot);
+	count_sample(begun);
 	alone_end();
 }
 

@@ -108,14 +108,15 @@ struct {
 } stats SEC(".maps") __weak;
 
 /*
- * Traps by process (ALYS_TRAP_SLOT_OF). Written by all programs, read by the loader. One slot without config.windowed.
+ * What windows took, by process (ALYS_TAKEN_SLOT_OF). Written by all programs, read by the loader. One slot without
+ * config.windowed.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u64);
-} traps SEC(".maps") __weak;
+	__type(value, struct alys_taken);
+} taken SEC(".maps") __weak;
 
 /*
  * Losses by process (tgid). Written by programs, read by the loader, which removes entries of ended processes. Full: a

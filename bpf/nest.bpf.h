@@ -21,6 +21,7 @@ struct request {
 	__u64 size;
 	__u64 interval; /* with which it was sampled, 0 = exact; or NOT_SAMPLED */
 	__u64 stack;    /* 0 = not taken yet */
+	__u64 enter;    /* when the work for its sample began, 0 = not asked */
 };
 
 #define NOT_SAMPLED ~0ull

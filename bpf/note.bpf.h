@@ -89,6 +89,7 @@ static __noinline int noted_end(struct call_room *room)
 		finish_alloc(&room->now, room->result);
 	else
 		count(ALYS_ST_FAILED);
+	count_sample(room->now.enter);
 	return 0;
 }
 

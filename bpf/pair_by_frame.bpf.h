@@ -149,15 +149,9 @@ drop:
 	return NULL;
 }
 
-/* A call with a predicted result is recorded now; others wait for an exit. */
-static __noinline int frame_end(struct call_room *room)
+/* The call waits for an exit. */
+static __always_inline void frame_wait(struct call_room *room)
 {
-	call_walked(&room->now, room->slot);
-	if (room->prediction_kind == PREDICT_RESULT && !room->now.trial) {
-		room->told = room->pair;
-		call_finish(&room->now, room->result);
-		return 0;
-	}
 	struct call_key key = call_key(room->pair);
 	if (room->prediction_kind == PREDICT_RESULT) {
 		room->now.predicted = 1;
@@ -168,6 +162,20 @@ static __noinline int frame_end(struct call_room *room)
 		call_begun(&room->now);
 	else
 		count_loss(ALYS_ST_LOST_PENDING);
+}
+
+/* A call with a predicted result is recorded now. */
+static __noinline int frame_end(struct call_room *room)
+{
+	call_walked(&room->now, room->slot);
+	if (room->prediction_kind == PREDICT_RESULT && !room->now.trial) {
+		room->told = room->pair;
+		call_finish(&room->now, room->result);
+	} else {
+		frame_wait(room);
+	}
+	if (room->now.sampled)
+		charge_sample(room->now.enter);
 	return 0;
 }
 
@@ -226,7 +234,7 @@ static __noinline int frame_return(struct pt_regs *ctx)
 		count(ALYS_ST_EXIT_UNPAIRED);
 		return 0;
 	}
-	__u64 result = result_at(ctx, site, p);
+	__u64 begun = p->sampled ? sample_begins() : 0, result = result_at(ctx, site, p);
 	if (p->trial && (site->flags & ALYS_SITE_TRIAL))
 		judge(site, p, result);
 	call_ended(p);
@@ -235,6 +243,7 @@ static __noinline int frame_return(struct pt_regs *ctx)
 	else
 		call_finish(p, result);
 	frame_drop(&key);
+	charge_sample(begun);
 	return 0;
 }
 

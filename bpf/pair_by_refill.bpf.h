@@ -35,6 +35,7 @@ static __noinline struct call_room *whole_begin(struct pt_regs *ctx, const struc
 		count(ALYS_ST_UNSAMPLED);
 		return NULL;
 	}
+	__u64 begun = sample_begins();
 	if (is_internal(ctx, site, caller_at(cfa, LINK_REGISTER(ctx)))) {
 		count(ALYS_ST_NESTED);
 		return NULL;
@@ -55,6 +56,7 @@ static __noinline struct call_room *whole_begin(struct pt_regs *ctx, const struc
 	note_window(site, p);
 	read_gc(ctx, site, p, NULL);
 	room->result = register_of(ctx, site);
+	p->enter = begun;
 	return room;
 }
 
@@ -77,6 +79,7 @@ static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
 		count(ALYS_ST_UNSAMPLED);
 		return NULL;
 	}
+	__u64 begun = sample_begins();
 	struct call_room *room = thread_room();
 	if (!room) {
 		count_loss(ALYS_ST_LOST_PENDING);
@@ -89,6 +92,7 @@ static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
 	note_window(site, &room->now);
 	read_gc(ctx, site, &room->now, NULL);
 	room->now.interval = interval;
+	room->now.enter = begun;
 	room->now.frame = PT_REGS_SP(ctx) + site->cfa_off;
 	return room;
 }
@@ -99,6 +103,7 @@ static __noinline int refill_end(struct call_room *room)
 		finish_alloc(&room->now, room->result);
 	else
 		count(ALYS_ST_FAILED);
+	charge_sample(room->now.enter);
 	return 0;
 }
 

@@ -45,13 +45,16 @@ static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 /* A call with a predicted result is recorded now; others wait for their return. 0 if it must be seen. */
 static __noinline int thread_end(struct pending *p)
 {
-	if (is_known(p)) {
+	bool known = is_known(p);
+	if (known) {
 		count(ALYS_ST_PREDICTED);
 		call_finish(p, p->prediction);
-		return 1;
+	} else {
+		call_wait(p, p->frame);
 	}
-	call_wait(p, p->frame);
-	return 0;
+	if (p->sampled)
+		charge_sample(p->enter);
+	return known;
 }
 
 /* 0 if the call's return must be seen. */
@@ -75,16 +78,18 @@ static __noinline int thread_return(struct pt_regs *ctx)
 		return 0;
 	if (config.windowed)
 		count(ALYS_ST_TRAPS);
-	charge(1);
+	charge_trap();
 	struct thread_call *t = thread_call(false);
 	struct pending *p = t ? &t->call : NULL;
 	if (!p || p->cfa != PT_REGS_SP(ctx) || p->shape == SHAPE_MARK)
 		return 0;
+	__u64 begun = p->sampled ? sample_begins() : 0;
 	call_ended(p);
 	if (p->predicted)
 		call_judge(t, PT_REGS_RC(ctx));
 	call_finish(p, PT_REGS_RC(ctx));
 	p->cfa = 0;
+	charge_sample(begun);
 	return 0;
 }
 

@@ -19,13 +19,46 @@ static __always_inline __u64 count(enum alys_stat id)
 	return count_sum(id, 1);
 }
 
-/* What `n` traps cost is the process' own; only where windows ask for it. */
-static __always_inline void charge(__u64 n)
+/* Only where windows ask for it. */
+static __always_inline struct alys_taken *taken_here(void)
 {
-	__u32 slot = ALYS_TRAP_SLOT_OF(current_tgid());
-	__u64 *sum = config.windowed ? bpf_map_lookup_elem(&traps, &slot) : NULL;
-	if (sum)
-		__sync_fetch_and_add(sum, n);
+	__u32 slot = ALYS_TAKEN_SLOT_OF(current_tgid());
+	return config.windowed ? bpf_map_lookup_elem(&taken, &slot) : NULL;
+}
+
+/* A window's probe has stopped this process. */
+static __always_inline void charge_trap(void)
+{
+	struct alys_taken *t = taken_here();
+	if (t)
+		__sync_fetch_and_add(&t->traps, 1);
+}
+
+/* When the work for a sample begins; 0 if nobody asks what it takes. */
+static __always_inline __u64 sample_begins(void)
+{
+	return config.windowed ? bpf_ktime_get_ns() : 0;
+}
+
+/* Counts what a sample took; returns it. */
+static __always_inline __u64 count_sample(__u64 begun)
+{
+	if (!config.windowed || !begun)
+		return 0;
+	__u64 took = bpf_ktime_get_ns() - begun;
+	if (took > ALYS_SAMPLE_NS_MAX)
+		took = ALYS_SAMPLE_NS_MAX;
+	count_sum(ALYS_ST_SAMPLE_TIME, took);
+	return took;
+}
+
+/* The same of a window's probe. */
+static __always_inline void charge_sample(__u64 begun)
+{
+	__u64 took = count_sample(begun);
+	struct alys_taken *t = took ? taken_here() : NULL;
+	if (t)
+		__sync_fetch_and_add(&t->sample_ns, took);
 }
 
 static const struct alys_losses no_losses;

@@ -94,11 +94,11 @@ static struct reading read_bytes(struct gauge *g)
 
 struct reading gauge_used(const struct gauge *g, const struct probe *probe, double trap_s, uint64_t cpu_ns)
 {
-	uint64_t traps;
-	if (probe_window_traps(probe, g->tgid, &traps))
+	struct alys_taken taken;
+	if (probe_window_taken(probe, g->tgid, &taken))
 		return (struct reading){ 0 };
-	double cost = 1e9 * trap_s * (double)traps;
-	return (struct reading){ .known = true, .value = (double)cpu_ns - cost, .cost = cost };
+	double traps = 1e9 * trap_s * (double)taken.traps;
+	return (struct reading){ .known = true, .value = (double)cpu_ns - traps - (double)taken.sample_ns, .traps = traps };
 }
 
 /* Of a thread that runs all the time the kernel knows it as of the last tick: windows meet ticks at random. */

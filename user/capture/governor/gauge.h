@@ -22,7 +22,7 @@ struct gauge {
 struct reading {
 	bool known;
 	double value; /* bytes or ns so far; below 0 where probes seem to have taken more than all of the time */
-	double cost;  /* ns that probes took so far, with by_cpu */
+	double traps; /* ns that stops at probes took so far, at the assumed price; with by_cpu */
 };
 
 /* False where no file of the process counts bytes, as far as is known yet. */

@@ -22,8 +22,6 @@
 #include "window/ratio.h"
 #include "window/schedule.h"
 
-/* A page that is recorded: its stack and its record, in a window whose stacks are new. */
-#define PAGE_SAMPLE_S 2e-6
 /* How often costs are measured while probes are attached. */
 #define LOOK_NS 50000000ull
 /* A process without a counter is checked again after 50 ms, 100 ms, and so on up to 3 s. */
@@ -46,7 +44,7 @@ struct counting {
 	struct gauge gauge;
 	double base;                   /* counted before the recording */
 	double all;                    /* since then, at the last look */
-	double cost;                   /* of probes, likewise */
+	double traps;                  /* what they took, likewise */
 	struct reading opened, closed; /* the same at start and end of the window */
 	struct ratio ratio;
 };
@@ -100,8 +98,7 @@ static int measure(struct windows *w, const struct windows_config *c, struct err
 	int rc = probe_window_price(c->h->probe, &trap, err);
 	if (rc)
 		return rc;
-	double sample_s = record_samples_calls(c->h->o) ? ALYS_SAMPLE_TRAPS * trap.cold_s : PAGE_SAMPLE_S;
-	w->budget = (struct budget){ .max = c->percent / 100, .price = { trap.cold_s, sample_s } };
+	w->budget = (struct budget){ .max = c->percent / 100, .trap_s = trap.cold_s };
 	w->warm_trap_s = trap.warm_s;
 	w->turns = turns_new(c->h->probe, count_all, w, err);
 	return w->turns ? 0 : -err->code;
@@ -167,7 +164,7 @@ static void note(struct windows *w, uint64_t now, uint64_t in_ns, bool turn)
 	struct spending s = {
 		.traps = spent.traps - w->spent.traps,
 		.kept = spent.kept - w->spent.kept,
-		.samples = spent.samples - w->spent.samples,
+		.sample_s = (double)(spent.sample_ns - w->spent.sample_ns) / 1e9,
 		.stalled_s = (double)(spent.stalled_ns - w->spent.stalled_ns) / 1e9,
 		.cpu_s = cpu_since(w),
 		.wall_s = (double)(now - w->noted_ns) / 1e9,
@@ -299,7 +296,7 @@ static void note_count(struct counting *c, const struct reading *now)
 	if (now->known && (now->value > c->all || c->gauge.by_cpu))
 		c->all = now->value;
 	if (now->known)
-		c->cost = now->cost;
+		c->traps = now->traps;
 }
 
 void windows_add_used(struct windows *w, uint32_t tgid, uint64_t cpu_ns)
@@ -405,7 +402,7 @@ static void update_gap(struct windows *w, uint64_t now)
 /* CPU time counts for processes only that have met a probe, and not if their own counters are all that samples stand for. */
 static bool is_probed(const struct windows *w, const struct counting *c)
 {
-	return !c->gauge.by_cpu || (c->cost > 0 && !(w->c.own_counters && counting_of(w, c->proc, false)));
+	return !c->gauge.by_cpu || (c->traps > 0 && !(w->c.own_counters && counting_of(w, c->proc, false)));
 }
 
 /* By its CPU time a program seems to do nothing in windows where probes take all of it: its own counter knows better. */
@@ -440,7 +437,7 @@ static void report_window_of(struct windows *w, struct counting *c, bool stay)
 		double size = ratio_window(&c->ratio, met, w->current.weight);
 		struct event e = window_event(w, c);
 		e.size = (uint64_t)(int64_t)size;
-		e.addr = (uint64_t)(PRICE_UNSURE * (c->closed.cost - c->opened.cost) * w->current.weight);
+		e.addr = (uint64_t)(PRICE_UNSURE * (c->closed.traps - c->opened.traps) * w->current.weight);
 		w->c.event(w->c.ctx, &e);
 	}
 	if (stay)
@@ -663,7 +660,7 @@ bool windows_facts(const struct windows *w, struct windows_facts *out)
 				       .kept = budget_kept(&w->budget),
 				       .late = budget_spent_late(&w->budget),
 				       .covered = fmin(covered / lasted, 1),
-				       .trap_s = w->budget.price.trap_s,
+				       .trap_s = w->budget.trap_s,
 				       .windows = w->schedule.number };
 	return true;
 }

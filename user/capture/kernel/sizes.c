@@ -87,7 +87,7 @@ int sizes_set(struct alys_bpf *skel, const struct probe_config *cfg)
 		{ skel->maps.mappings, s.mappings, false },
 		{ skel->maps.calls, s.accounts, false },
 		{ skel->maps.walk_slots, s.slots, false },
-		{ skel->maps.traps, cfg->windowed ? ALYS_TRAP_SLOTS : 1, false },
+		{ skel->maps.taken, cfg->windowed ? ALYS_TAKEN_SLOTS : 1, false },
 		{ skel->maps.entered, cfg->counts_calls ? ALYS_MAX_ENTERED : 1, false },
 		{ skel->maps.targets, SMALL, true },
 		{ skel->maps.losses, SMALL, true },

@@ -17,6 +17,9 @@
 #include "probe/detaching.h"
 #include "probe/load.h"
 
+/* A page that is recorded: its stack and its record, in a window whose stacks are new. */
+#define PAGE_SAMPLE_NS 2000
+
 static struct alys_faults faults_of(const struct probe *p)
 {
 	const struct bpf_map *map = p->skel->maps.rss_counters;
@@ -149,9 +152,10 @@ int probe_window_spent(struct probe *p, struct window_spent *out)
 {
 	struct probe_stats s;
 	int rc = probe_stats(p, &s);
-	uint64_t recorded = s.n[ALYS_ST_REC_ALLOC] + s.n[ALYS_ST_REC_REALLOC] + s.n[ALYS_ST_REC_FREE];
 	uint64_t pages = s.n[ALYS_ST_HIT_PAGE] + s.n[ALYS_ST_HIT_GONE];
-	*out = (struct window_spent){ s.n[ALYS_ST_TRAPS], p->windowed ? recorded : pages, s.n[ALYS_ST_TRAPS_KEPT], 0 };
+	*out = (struct window_spent){ .traps = s.n[ALYS_ST_TRAPS],
+				      .kept = s.n[ALYS_ST_TRAPS_KEPT],
+				      .sample_ns = s.n[ALYS_ST_SAMPLE_TIME] + pages * PAGE_SAMPLE_NS };
 	pthread_mutex_lock(&p->lock);
 	out->stalled_ns = p->rewriting_ns;
 	pthread_mutex_unlock(&p->lock);
@@ -162,17 +166,19 @@ int probe_window_spent(struct probe *p, struct window_spent *out)
 	return rc;
 }
 
-int probe_window_traps(const struct probe *p, uint32_t tgid, uint64_t *out)
+int probe_window_taken(const struct probe *p, uint32_t tgid, struct alys_taken *out)
 {
-	uint32_t slot = ALYS_TRAP_SLOT_OF(tgid);
+	uint32_t slot = ALYS_TAKEN_SLOT_OF(tgid);
 	int cpus = libbpf_num_possible_cpus();
-	uint64_t *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
+	struct alys_taken *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
 	if (!each)
 		return -ENOMEM;
-	int rc = bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.traps), &slot, each) ? -errno : 0;
-	*out = 0;
-	for (int i = 0; i < cpus && !rc; i++)
-		*out += each[i];
+	int rc = bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.taken), &slot, each) ? -errno : 0;
+	*out = (struct alys_taken){ 0 };
+	for (int i = 0; i < cpus && !rc; i++) {
+		out->traps += each[i].traps;
+		out->sample_ns += each[i].sample_ns;
+	}
 	free(each);
 	return rc;
 }

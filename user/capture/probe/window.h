@@ -26,13 +26,14 @@ void probe_window_shut(struct probe *p, uint64_t interval);
 void probe_window_detach(struct probe *p);
 
 struct window_spent {
-	uint64_t traps, samples; /* totals */
-	uint64_t kept;           /* of the traps, at probes that stay attached */
-	uint64_t stalled_ns;     /* total, by which attaching and detaching held up each processor */
+	uint64_t traps;      /* total */
+	uint64_t kept;       /* of the traps, at probes that stay attached */
+	uint64_t sample_ns;  /* total that samples took beside traps: measured at calls, assumed for pages */
+	uint64_t stalled_ns; /* total, by which attaching and detaching held up each processor */
 };
 
 int probe_window_spent(struct probe *p, struct window_spent *out);
-/* Traps of a process so far, samples included as ALYS_SAMPLE_TRAPS each. 0 or -errno. */
-int probe_window_traps(const struct probe *p, uint32_t tgid, uint64_t *out);
+/* What windows took of a process so far. 0 or -errno. */
+int probe_window_taken(const struct probe *p, uint32_t tgid, struct alys_taken *out);
 
 #endif

@@ -36,9 +36,9 @@ struct cost {
 /* Not more than all CPU time: the price is too high where a program does little but allocate and free. */
 static struct cost cost_of(const struct budget *b, const struct spending *s)
 {
-	double seems = (double)s->traps * b->price.trap_s + (double)s->samples * b->price.sample_s;
+	double seems = (double)s->traps * b->trap_s + s->sample_s;
 	double part = s->cpu_s > 0 && seems > s->cpu_s ? s->cpu_s / seems : 1;
-	return (struct cost){ seems * part, (double)s->kept * b->price.trap_s * part };
+	return (struct cost){ seems * part, (double)s->kept * b->trap_s * part };
 }
 
 void budget_note(struct budget *b, const struct spending *s)

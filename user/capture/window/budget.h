@@ -9,17 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Cost of a probe hit and of a sample on this machine, in seconds. */
-struct price {
-	double trap_s, sample_s;
-};
-
 /* Standard error of a price, as a share of it: caches are colder where the programs run, and processors are shared. */
 #define PRICE_UNSURE 0.35
 
 struct budget {
-	double max; /* share of the programs' CPU time */
-	struct price price;
+	double max;    /* share of the programs' CPU time */
+	double trap_s; /* price of a probe hit on this machine */
 	/*
 	 * Recent averages: CPU seconds per second that the programs would use without probes, the mean of what they surely use
 	 * and of all; and cost of probes per own CPU second while they are attached.
@@ -36,8 +31,9 @@ struct budget {
 
 /* Measurements from one call to the next. */
 struct spending {
-	uint64_t traps, samples;
-	uint64_t kept;       /* of the traps, those at probes that stay attached */
+	uint64_t traps;
+	uint64_t kept;       /* of these, at probes that stay attached */
+	double sample_s;     /* taken by samples, beside traps */
 	double stalled_s;    /* of each processor, by attaching and detaching */
 	double cpu_s;        /* of the programs */
 	double wall_s, in_s; /* total time, and time with any probes attached */
