@@ -538,7 +538,8 @@ struct alys_config {
 	X(54, HEAP_TIME, NOTE, "heap-time", "nanoseconds that these took")                                                       \
 	X(55, HEAP_TIME_SQUARES, NOTE, "heap-time-squares", "sum of the squares of these, in units of (256 ns)^2")               \
 	X(56, SAMPLE_TIME, NOTE, "sample-time",                                                                                  \
-	  "nanoseconds that samples took, with stack and record, beside traps (--max-overhead)")
+	  "nanoseconds that samples took, with stack and record, beside traps (--max-overhead)")                                 \
+	X(57, TRAPS_RETURN, NOTE, "traps-return", "of the traps, those at returns of functions")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };
@@ -550,7 +551,8 @@ struct alys_stats {
 
 /* What windows took of a process. */
 struct alys_taken {
-	__u64 traps;     /* number of times that probes stopped a thread */
+	__u64 traps;     /* number of times that probes stopped a thread, but for returns */
+	__u64 returns;   /* the same at returns of functions */
 	__u64 sample_ns; /* time of samples, with stack and record, beside these */
 };
 

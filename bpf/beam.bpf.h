@@ -360,9 +360,7 @@ static __noinline int beam_timed(void)
 /* Of a chosen call: that its return traps was asked for at its entry. */
 static __always_inline int beam_return(void)
 {
-	if (config.windowed)
-		count(ALYS_ST_TRAPS);
-	charge_trap();
+	charge_return();
 	return beam_timed();
 }
 

@@ -76,9 +76,7 @@ static __noinline int thread_return(struct pt_regs *ctx)
 	/* No site is looked up: only wanted calls wait. */
 	if (!recording)
 		return 0;
-	if (config.windowed)
-		count(ALYS_ST_TRAPS);
-	charge_trap();
+	charge_return();
 	struct thread_call *t = thread_call(false);
 	struct pending *p = t ? &t->call : NULL;
 	if (!p || p->cfa != PT_REGS_SP(ctx) || p->shape == SHAPE_MARK)

@@ -34,6 +34,18 @@ static __always_inline void charge_trap(void)
 		__sync_fetch_and_add(&t->traps, 1);
 }
 
+/* A return probe has. Its price is another: newer kernels are entered there by a system call. */
+static __always_inline void charge_return(void)
+{
+	struct alys_taken *t = taken_here();
+	if (!config.windowed)
+		return;
+	count(ALYS_ST_TRAPS);
+	count(ALYS_ST_TRAPS_RETURN);
+	if (t)
+		__sync_fetch_and_add(&t->returns, 1);
+}
+
 /* When the work for a sample begins; 0 if nobody asks what it takes. */
 static __always_inline __u64 sample_begins(void)
 {

@@ -269,6 +269,8 @@ static void test_gaps(void **unused)
 	assert_true(fabs(squares / 20000 - 0.25 * 0.25 * 1.5) < 0.003);
 }
 
+#define TRAP_S 1e-6 /* price that is assumed */
+
 /* A second of a program of one processor with `traps` a second while probes are in, spent as the budget says. */
 struct spender {
 	struct budget budget;
@@ -282,13 +284,15 @@ static void spend(struct spender *s, double until, double traps)
 {
 	while (s->t < until) {
 		double gap = budget_gap(&s->budget), in = gap > 0 ? 0.02 : 0.05, wall = gap + in;
-		double price = s->budget.trap_s / (s->dear ?: 1);
+		double price = TRAP_S / (s->dear ?: 1);
 		double own_in = in / (1 + (traps + s->kept) * price), own_out = gap / (1 + s->kept * price);
 		uint64_t met = (uint64_t)(traps * own_in), kept = (uint64_t)(s->kept * (own_in + own_out));
-		budget_note(
-			&s->budget,
-			&(struct spending){
-				.traps = met + kept, .kept = kept, .wall_s = wall, .in_s = in, .cpu_s = wall, .turn = gap > 0 });
+		budget_note(&s->budget, &(struct spending){ .probes_s = TRAP_S * (double)(met + kept),
+							    .kept_s = TRAP_S * (double)kept,
+							    .wall_s = wall,
+							    .in_s = in,
+							    .cpu_s = wall,
+							    .turn = gap > 0 });
 		s->cost += (double)met * price;
 		s->cpu += wall - (double)met * price;
 		s->t += wall;
@@ -309,7 +313,7 @@ static void test_stalls(void **unused)
 /* The load changes tenfold, up and down; over a minute what was asked for is kept, and after some seconds it is again. */
 static void test_budget(void **unused)
 {
-	struct spender s = { .budget = { .max = 0.01, .trap_s = 1e-6 } };
+	struct spender s = { .budget = { .max = 0.01 } };
 	(void)unused;
 	spend(&s, 20, 50000);
 	assert_true(s.cost / s.cpu < 0.0115);
@@ -332,7 +336,7 @@ static void test_kept(void **unused)
 	} cases[] = { { 0, 0.01 }, { 4000, 0.006 }, { 20000, 0.0025 } };
 	(void)unused;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct spender s = { .budget = { .max = 0.01, .trap_s = 1e-6 }, .kept = cases[i].kept };
+		struct spender s = { .budget = { .max = 0.01 }, .kept = cases[i].kept };
 		spend(&s, 10, 200000);
 		double cost = s.cost, cpu = s.cpu;
 		spend(&s, 120, 200000);
@@ -346,7 +350,7 @@ static void test_too_dear(void **unused)
 	static const double dear[] = { 0.7, 1, 1.7 };
 	(void)unused;
 	for (size_t i = 0; i < sizeof(dear) / sizeof(dear[0]); i++) {
-		struct spender s = { .budget = { .max = 0.01, .trap_s = 1e-6 }, .dear = dear[i] };
+		struct spender s = { .budget = { .max = 0.01 }, .dear = dear[i] };
 		spend(&s, 10, 5e7);
 		assert_true(s.windows >= 3 && s.windows <= 8);
 		spend(&s, 200, 5e7);
@@ -360,7 +364,7 @@ static void test_too_dear_beside_kept(void **unused)
 	static const double dear[] = { 1, 1.35, 1.7 }, pairs[] = { 2.5e6, 8e7 };
 	(void)unused;
 	for (size_t i = 0; i < 6; i++) {
-		struct spender s = { .budget = { .max = 0.01, .trap_s = 1e-6 }, .kept = pairs[i / 3], .dear = dear[i % 3] };
+		struct spender s = { .budget = { .max = 0.01 }, .kept = pairs[i / 3], .dear = dear[i % 3] };
 		spend(&s, 120, pairs[i / 3]);
 		assert_true(s.windows > 10 && s.cost / s.cpu < 0.003);
 	}
@@ -369,15 +373,15 @@ static void test_too_dear_beside_kept(void **unused)
 /* Where no CPU time is counted, probes are no cheaper. */
 static void test_no_cpu_time(void **unused)
 {
-	struct budget b = { .max = 0.01, .trap_s = 1e-6 };
+	struct budget b = { .max = 0.01 };
 	(void)unused;
-	budget_note(&b, &(struct spending){ .traps = 50000, .wall_s = 0.05, .in_s = 0.05 });
+	budget_note(&b, &(struct spending){ .probes_s = 0.05, .wall_s = 0.05, .in_s = 0.05 });
 	assert_true(budget_gap(&b) > 1);
 }
 
 static void test_no_limit(void **unused)
 {
-	struct spender s = { .budget = { .max = 0, .trap_s = 1e-6 } };
+	struct spender s = { .budget = { .max = 0 } };
 	(void)unused;
 	spend(&s, 5, 500000);
 	assert_true(budget_gap(&s.budget) == 0);
@@ -389,6 +393,7 @@ int main(void)
 		cmocka_unit_test(test_by_time),     cmocka_unit_test(test_counted),
 		cmocka_unit_test(test_by_cpu),      cmocka_unit_test(test_gaps),
 		cmocka_unit_test(test_budget),      cmocka_unit_test(test_stalls),
+
 		cmocka_unit_test(test_kept),        cmocka_unit_test(test_no_limit),
 		cmocka_unit_test(test_too_dear),    cmocka_unit_test(test_too_dear_beside_kept),
 		cmocka_unit_test(test_no_cpu_time),

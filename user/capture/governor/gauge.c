@@ -92,12 +92,12 @@ static struct reading read_bytes(struct gauge *g)
 	return (struct reading){ .known = true, .value = sum * g->counter.unit };
 }
 
-struct reading gauge_used(const struct gauge *g, const struct probe *probe, double trap_s, uint64_t cpu_ns)
+struct reading gauge_used(const struct gauge *g, const struct probe *probe, const struct stop_prices *price, uint64_t cpu_ns)
 {
 	struct alys_taken taken;
 	if (probe_window_taken(probe, g->tgid, &taken))
 		return (struct reading){ 0 };
-	double traps = 1e9 * trap_s * (double)taken.traps;
+	double traps = 1e9 * (price->entry.warm_s * (double)taken.traps + price->back.warm_s * (double)taken.returns);
 	return (struct reading){ .known = true, .value = (double)cpu_ns - traps - (double)taken.sample_ns, .traps = traps };
 }
 
@@ -112,10 +112,10 @@ bool gauge_cpu_ns(uint32_t tgid, uint64_t *out)
 	return true;
 }
 
-static struct reading read_cpu(const struct gauge *g, const struct probe *probe, double trap_s)
+static struct reading read_cpu(const struct gauge *g, const struct probe *probe, const struct stop_prices *price)
 {
 	uint64_t cpu_ns;
-	return gauge_cpu_ns(g->tgid, &cpu_ns) ? gauge_used(g, probe, trap_s, cpu_ns) : (struct reading){ 0 };
+	return gauge_cpu_ns(g->tgid, &cpu_ns) ? gauge_used(g, probe, price, cpu_ns) : (struct reading){ 0 };
 }
 
 static struct reading read_faults(const struct gauge *g)
@@ -125,7 +125,7 @@ static struct reading read_faults(const struct gauge *g)
 	return (struct reading){ .known = known, .value = known ? (double)PAGE_BYTES * (double)faults : 0 };
 }
 
-struct reading gauge_read(struct gauge *g, const struct probe *probe, double trap_s)
+struct reading gauge_read(struct gauge *g, const struct probe *probe, const struct stop_prices *price)
 {
-	return g->faults ? read_faults(g) : g->by_cpu ? read_cpu(g, probe, trap_s) : read_bytes(g);
+	return g->faults ? read_faults(g) : g->by_cpu ? read_cpu(g, probe, price) : read_bytes(g);
 }

@@ -8,6 +8,7 @@
 #define ALYS_GOVERNOR_GAUGE_H
 
 #include "attach/attach.h"
+#include "probe/price.h"
 #include "recording/handles.h"
 
 struct gauge {
@@ -31,8 +32,8 @@ struct gauge gauge_cpu(const struct proc *p);
 struct gauge gauge_faults(const struct proc *p);
 /* False where there is no such process. */
 bool gauge_cpu_ns(uint32_t tgid, uint64_t *out);
-/* A reading by CPU time, given what the process has used. trap_s: seconds that a stop costs. */
-struct reading gauge_used(const struct gauge *g, const struct probe *probe, double trap_s, uint64_t cpu_ns);
-struct reading gauge_read(struct gauge *g, const struct probe *probe, double trap_s);
+/* A reading by CPU time, given what the process has used. Stops cost their warm prices. */
+struct reading gauge_used(const struct gauge *g, const struct probe *probe, const struct stop_prices *price, uint64_t cpu_ns);
+struct reading gauge_read(struct gauge *g, const struct probe *probe, const struct stop_prices *price);
 
 #endif

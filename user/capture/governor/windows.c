@@ -56,8 +56,8 @@ struct windows {
 	struct map places;  /* proc and kind of gauge -> place in procs, from 1 */
 	struct map without; /* proc -> next time to look for a counter << 8 | number of attempts */
 	struct schedule schedule;
-	struct budget budget; /* at the price of cold caches: it is a promise */
-	double warm_trap_s;   /* for gauges: wrong by most where programs do little but allocate, with warm caches */
+	struct budget budget;     /* at prices of cold caches: it is a promise */
+	struct stop_prices price; /* gauges take the warm ones: wrong prices harm most where programs do little but allocate */
 	enum state state;
 	struct window current;
 	uint32_t current_us; /* from the end of the one before it, or of the stretch */
@@ -76,7 +76,7 @@ struct windows {
 
 static struct reading counted_by(const struct windows *w, struct counting *c)
 {
-	struct reading now = gauge_read(&c->gauge, w->c.h->probe, w->warm_trap_s);
+	struct reading now = gauge_read(&c->gauge, w->c.h->probe, &w->price);
 	now.value -= c->base;
 	now.known &= c->gauge.by_cpu || now.value >= 0;
 	return now;
@@ -94,12 +94,10 @@ static void count_all(void *ctx, bool closed)
 
 static int measure(struct windows *w, const struct windows_config *c, struct err *err)
 {
-	struct trap_price trap;
-	int rc = probe_window_price(c->h->probe, &trap, err);
+	int rc = probe_window_price(c->h->probe, &w->price, err);
 	if (rc)
 		return rc;
-	w->budget = (struct budget){ .max = c->percent / 100, .trap_s = trap.cold_s };
-	w->warm_trap_s = trap.warm_s;
+	w->budget.max = c->percent / 100;
 	w->turns = turns_new(c->h->probe, count_all, w, err);
 	return w->turns ? 0 : -err->code;
 }
@@ -156,15 +154,19 @@ static double cpu_since(struct windows *w)
 	return (double)sum / 1e9;
 }
 
+static double took_s(const struct windows *w, const struct window_spent *s)
+{
+	return w->price.entry.cold_s * (double)s->traps + w->price.back.cold_s * (double)s->returns + (double)s->sample_ns / 1e9;
+}
+
 static void note(struct windows *w, uint64_t now, uint64_t in_ns, bool turn)
 {
 	struct window_spent spent;
 	if (probe_window_spent(w->c.h->probe, &spent))
 		return;
 	struct spending s = {
-		.traps = spent.traps - w->spent.traps,
-		.kept = spent.kept - w->spent.kept,
-		.sample_s = (double)(spent.sample_ns - w->spent.sample_ns) / 1e9,
+		.probes_s = took_s(w, &spent) - took_s(w, &w->spent),
+		.kept_s = w->price.entry.cold_s * (double)(spent.kept - w->spent.kept),
 		.stalled_s = (double)(spent.stalled_ns - w->spent.stalled_ns) / 1e9,
 		.cpu_s = cpu_since(w),
 		.wall_s = (double)(now - w->noted_ns) / 1e9,
@@ -225,7 +227,7 @@ static bool is_due(struct windows *w, struct proc_id proc, uint64_t now)
 static void begin_counting(struct windows *w, const struct proc *p, struct proc_id heap, const struct gauge *gauge)
 {
 	struct counting c = { .proc = heap, .gauge = *gauge };
-	struct reading now = gauge_read(&c.gauge, w->c.h->probe, w->warm_trap_s);
+	struct reading now = gauge_read(&c.gauge, w->c.h->probe, &w->price);
 	uint64_t key = place_key(heap, gauge->by_cpu), *place = now.known ? map_put(&w->places, key) : NULL;
 	c.base = base_of(w, p, gauge, now.value);
 	struct counting *new = place ? VEC_PUSH(w, procs) : NULL;
@@ -307,7 +309,7 @@ void windows_add_used(struct windows *w, uint32_t tgid, uint64_t cpu_ns)
 		w->cpu_ended_ns += used_since(w, p, cpu_ns);
 	if (!c)
 		return;
-	struct reading last = gauge_used(&c->gauge, w->c.h->probe, w->warm_trap_s, cpu_ns);
+	struct reading last = gauge_used(&c->gauge, w->c.h->probe, &w->price, cpu_ns);
 	last.value -= c->base;
 	note_count(c, &last);
 }
@@ -660,7 +662,7 @@ bool windows_facts(const struct windows *w, struct windows_facts *out)
 				       .kept = budget_kept(&w->budget),
 				       .late = budget_spent_late(&w->budget),
 				       .covered = fmin(covered / lasted, 1),
-				       .trap_s = w->budget.trap_s,
+				       .trap_s = w->price.entry.cold_s,
 				       .windows = w->schedule.number };
 	return true;
 }

@@ -22,6 +22,11 @@ struct trap_price {
 	double warm_s, cold_s;
 };
 
+/* What the two kinds of stops take by themselves. */
+struct stop_prices {
+	struct trap_price entry, back;
+};
+
 int probe_price(struct probe *p, enum price_of what, struct trap_price *out, struct err *err);
 
 /* Seconds that a fault takes longer where pages are recorded, and it is passed over. The programs for pages are attached. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,7 +40,7 @@ static struct alys_faults faults_of(const struct probe *p)
 	return sum;
 }
 
-static int price_of_pages(struct probe *p, struct trap_price *out, struct err *err)
+static int price_of_pages(struct probe *p, struct stop_prices *out, struct err *err)
 {
 	double fault;
 	int rc = price_fault(p, &fault, err);
@@ -47,22 +48,32 @@ static int price_of_pages(struct probe *p, struct trap_price *out, struct err *e
 		return rc;
 	/* Without probes at calls, all is counted in faults. */
 	if (!p->windowed)
-		*out = (struct trap_price){ .warm_s = fault, .cold_s = fault };
-	p->fault_traps = fault / out->cold_s;
+		*out = (struct stop_prices){ .entry = { .warm_s = fault, .cold_s = fault } };
+	p->fault_traps = fault / out->entry.cold_s;
 	p->faults = faults_of(p);
 	return 0;
 }
 
-static int price_of_calls(struct probe *p, struct trap_price *out, struct err *err)
+/* What is left of a stop at an entry and one at the return. */
+static struct trap_price without(const struct trap_price *both, const struct trap_price *entry)
+{
+	return (struct trap_price){ .warm_s = fmax(both->warm_s - entry->warm_s, 0),
+				    .cold_s = fmax(both->cold_s - entry->cold_s, 0) };
+}
+
+static int price_of_calls(struct probe *p, struct stop_prices *out, struct err *err)
 {
 	if (p->tier == PROBE_TIER_PERF)
 		return err_set(err, ENOTSUP,
 			       "--max-overhead needs a kernel with multi-uprobe links (6.6): see `alys-bpf doctor`");
-	int rc = probe_price(p, PRICE_EMULATED, out, err);
+	struct trap_price both;
+	int rc = probe_price(p, PRICE_EMULATED, &out->entry, err) ?: probe_price(p, PRICE_RETURN, &both, err);
+	if (!rc)
+		out->back = without(&both, &out->entry);
 	return rc ? err_wrap(err, "--max-overhead needs the cost of a probe: record without it") : 0;
 }
 
-int probe_window_price(struct probe *p, struct trap_price *out, struct err *err)
+int probe_window_price(struct probe *p, struct stop_prices *out, struct err *err)
 {
 	int rc = p->windowed ? price_of_calls(p, out, err) : 0;
 	return rc || !p->page_windows ? rc : price_of_pages(p, out, err);
@@ -153,8 +164,9 @@ int probe_window_spent(struct probe *p, struct window_spent *out)
 	struct probe_stats s;
 	int rc = probe_stats(p, &s);
 	uint64_t pages = s.n[ALYS_ST_HIT_PAGE] + s.n[ALYS_ST_HIT_GONE];
-	*out = (struct window_spent){ .traps = s.n[ALYS_ST_TRAPS],
+	*out = (struct window_spent){ .traps = s.n[ALYS_ST_TRAPS] - s.n[ALYS_ST_TRAPS_RETURN],
 				      .kept = s.n[ALYS_ST_TRAPS_KEPT],
+				      .returns = s.n[ALYS_ST_TRAPS_RETURN],
 				      .sample_ns = s.n[ALYS_ST_SAMPLE_TIME] + pages * PAGE_SAMPLE_NS };
 	pthread_mutex_lock(&p->lock);
 	out->stalled_ns = p->rewriting_ns;
@@ -177,6 +189,7 @@ int probe_window_taken(const struct probe *p, uint32_t tgid, struct alys_taken *
 	*out = (struct alys_taken){ 0 };
 	for (int i = 0; i < cpus && !rc; i++) {
 		out->traps += each[i].traps;
+		out->returns += each[i].returns;
 		out->sample_ns += each[i].sample_ns;
 	}
 	free(each);

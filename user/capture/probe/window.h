@@ -11,8 +11,8 @@
 #include "probe/price.h"
 #include "probe/probe.h"
 
-/* What a stop at a probe costs here. */
-int probe_window_price(struct probe *p, struct trap_price *out, struct err *err);
+/* What stops at probes cost here. */
+int probe_window_price(struct probe *p, struct stop_prices *out, struct err *err);
 /* Number of attachments that are detached between windows. */
 size_t probe_window_links(struct probe *p);
 /*
@@ -26,8 +26,9 @@ void probe_window_shut(struct probe *p, uint64_t interval);
 void probe_window_detach(struct probe *p);
 
 struct window_spent {
-	uint64_t traps;      /* total */
-	uint64_t kept;       /* of the traps, at probes that stay attached */
+	uint64_t traps;      /* total, but for returns */
+	uint64_t kept;       /* of these, at probes that stay attached */
+	uint64_t returns;    /* total */
 	uint64_t sample_ns;  /* total that samples took beside traps: measured at calls, assumed for pages */
 	uint64_t stalled_ns; /* total, by which attaching and detaching held up each processor */
 };

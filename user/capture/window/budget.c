@@ -34,11 +34,10 @@ struct cost {
 };
 
 /* Not more than all CPU time: the price is too high where a program does little but allocate and free. */
-static struct cost cost_of(const struct budget *b, const struct spending *s)
+static struct cost cost_of(const struct spending *s)
 {
-	double seems = (double)s->traps * b->trap_s + s->sample_s;
-	double part = s->cpu_s > 0 && seems > s->cpu_s ? s->cpu_s / seems : 1;
-	return (struct cost){ seems * part, (double)s->kept * b->trap_s * part };
+	double part = s->cpu_s > 0 && s->probes_s > s->cpu_s ? s->cpu_s / s->probes_s : 1;
+	return (struct cost){ s->probes_s * part, s->kept_s * part };
 }
 
 void budget_note(struct budget *b, const struct spending *s)
@@ -46,7 +45,7 @@ void budget_note(struct budget *b, const struct spending *s)
 	double share = b->known ? 1 - exp(-s->wall_s / SMOOTH_S) : 1;
 	if (!(s->wall_s > 0))
 		return;
-	const struct cost probes = cost_of(b, s);
+	const struct cost probes = cost_of(s);
 	double all = probes.all + s->stalled_s * s->cpu_s / s->wall_s, kept = probes.kept, cost = all - kept;
 	/* The programs' CPU time includes that of the probes. Probes that stay attached count as the programs' own time. */
 	double own = s->cpu_s > cost ? s->cpu_s - cost : 0;
@@ -68,7 +67,7 @@ void budget_note(struct budget *b, const struct spending *s)
 		follow(&b->turn_s, cost, few);
 		follow(&b->turn_in_s, s->in_s, few);
 	}
-	b->known |= s->cpu_s > 0 || s->traps;
+	b->known |= s->cpu_s > 0 || s->probes_s > 0;
 }
 
 /* Length of a turn before the first one: as most are. */

@@ -13,8 +13,7 @@
 #define PRICE_UNSURE 0.35
 
 struct budget {
-	double max;    /* share of the programs' CPU time */
-	double trap_s; /* price of a probe hit on this machine */
+	double max; /* share of the programs' CPU time */
 	/*
 	 * Recent averages: CPU seconds per second that the programs would use without probes, the mean of what they surely use
 	 * and of all; and cost of probes per own CPU second while they are attached.
@@ -31,9 +30,8 @@ struct budget {
 
 /* Measurements from one call to the next. */
 struct spending {
-	uint64_t traps;
-	uint64_t kept;       /* of these, at probes that stay attached */
-	double sample_s;     /* taken by samples, beside traps */
+	double probes_s;     /* taken by all probes: stops at the price known for them, and samples */
+	double kept_s;       /* of it, by stops at probes that stay attached */
 	double stalled_s;    /* of each processor, by attaching and detaching */
 	double cpu_s;        /* of the programs */
 	double wall_s, in_s; /* total time, and time with any probes attached */
