@@ -90,6 +90,7 @@ struct thread_call {
 	__u32 new_object;
 	__u32 pad;
 	struct freeing freed;
+	__u64 sample_begun; /* kept here to save stack, see sample_begins */
 };
 
 /* All records, in causal order per address. Written by all programs, read by the loader, sized by

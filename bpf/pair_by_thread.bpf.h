@@ -81,13 +81,13 @@ static __noinline int thread_return(struct pt_regs *ctx)
 	struct pending *p = t ? &t->call : NULL;
 	if (!p || p->cfa != PT_REGS_SP(ctx) || p->shape == SHAPE_MARK)
 		return 0;
-	__u64 begun = p->sampled ? sample_begins() : 0;
+	t->sample_begun = p->sampled ? sample_begins() : 0;
 	call_ended(p);
 	if (p->predicted)
 		call_judge(t, PT_REGS_RC(ctx));
 	call_finish(p, PT_REGS_RC(ctx));
 	p->cfa = 0;
-	charge_sample(begun);
+	charge_sample(t->sample_begun);
 	return 0;
 }
 
