@@ -154,9 +154,10 @@ int noted_alloc(struct pt_regs *ctx)
 SEC("uprobe")
 int noted_free(struct pt_regs *ctx)
 {
-	__u64 begun = sample_begins(), addr = noted_ended(ctx);
-	if (addr)
-		emit_free(addr, config.free_stacks ? noted_stack(ctx) : 0, 0);
+	__u64 addr = noted_ended(ctx), begun = sample_begins();
+	if (!addr)
+		return 0;
+	emit_free(addr, config.free_stacks ? noted_stack(ctx) : 0, 0);
 	count_sample(begun);
 	return 0;
 }

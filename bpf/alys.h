@@ -539,7 +539,7 @@ struct alys_config {
 	X(55, HEAP_TIME_SQUARES, NOTE, "heap-time-squares", "sum of the squares of these, in units of (256 ns)^2")               \
 	X(56, SAMPLE_TIME, NOTE, "sample-time",                                                                                  \
 	  "nanoseconds that samples took, with stack and record, beside traps (--max-overhead)")                                 \
-	X(57, TRAPS_RETURN, NOTE, "traps-return", "of the traps, those at returns of functions")
+	X(57, TRAPS_RETURN, NOTE, "traps-return", "of the traps, those of return probes")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };
@@ -551,16 +551,16 @@ struct alys_stats {
 
 /* What windows took of a process. */
 struct alys_taken {
-	__u64 traps;     /* number of times that probes stopped a thread, but for returns */
-	__u64 returns;   /* the same at returns of functions */
+	__u64 traps;     /* number of times that probes stopped a thread, but for return probes */
+	__u64 returns;   /* the same by return probes */
 	__u64 sample_ns; /* time of samples, with stack and record, beside these */
 };
 
 /* With config.windowed: slot of a tgid. Processes whose numbers share a slot share its counts. */
-#define ALYS_TAKEN_SLOTS 16384
+#define ALYS_TAKEN_SLOTS 8192
 #define ALYS_TAKEN_SLOT_OF(tgid) ((tgid) & (ALYS_TAKEN_SLOTS - 1))
-/* A sample takes a few microseconds of CPU time: if more has passed, its thread was asleep, or had no processor. */
-#define ALYS_SAMPLE_NS_MAX 100000
+/* A sample takes a few microseconds of CPU time. If more has passed, its thread was asleep, or had no processor; it counts as this. */
+#define ALYS_SAMPLE_NS_MAX 20000
 
 /* Counters of class LOST are kept per process, too. */
 #define ALYS_LOSS_FIRST ALYS_ST_LOST_RING_ALLOC

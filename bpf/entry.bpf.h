@@ -201,7 +201,7 @@ static __always_inline void call_read(struct pt_regs *ctx, const struct alys_sit
 	p->size = w->size;
 	p->sampled = w->interval != NOT_SAMPLED;
 	p->interval = p->sampled ? w->interval : 0;
-	/* Read only if it will be compared: reading the clock costs as much as a map lookup. */
+	/* Read only if it will be compared, or windows ask for it: reading the clock costs as much as a map lookup. */
 	p->enter = w->enter;
 	if (!p->enter && (is_reallocation(p->shape) || is_selective()))
 		p->enter = bpf_ktime_get_ns();

@@ -31,8 +31,8 @@ struct pending {
 	__u64 frame;   /* the same, but set at the start of the entry */
 	__u64 size;
 	__u64 old;
-	__u64 out; /* where the result will be stored: ALYS_SHAPE_OUTPTR's argument, or a list head */
-	__u64 enter;
+	__u64 out;   /* where the result will be stored: ALYS_SHAPE_OUTPTR's argument, or a list head */
+	__u64 enter; /* time of the entry; of a sample in a recording with windows, when its work began; 0 = not read */
 	__u64 stack;
 	__u64 interval; /* in force when the call was sampled, 0 = exact */
 	__u32 gc_no;

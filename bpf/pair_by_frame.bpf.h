@@ -234,7 +234,7 @@ static __noinline int frame_return(struct pt_regs *ctx)
 		count(ALYS_ST_EXIT_UNPAIRED);
 		return 0;
 	}
-	__u64 begun = p->sampled ? sample_begins() : 0, result = result_at(ctx, site, p);
+	__u64 begun = p->sampled || p->old ? sample_begins() : 0, result = result_at(ctx, site, p);
 	if (p->trial && (site->flags & ALYS_SITE_TRIAL))
 		judge(site, p, result);
 	call_ended(p);

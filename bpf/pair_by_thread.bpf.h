@@ -71,7 +71,7 @@ static __always_inline int thread_enter(struct pt_regs *ctx)
 	return known;
 }
 
-static __noinline int thread_return(struct pt_regs *ctx)
+static __noinline int thread_returned(struct pt_regs *ctx)
 {
 	/* No site is looked up: only wanted calls wait. */
 	if (!recording)
@@ -81,13 +81,26 @@ static __noinline int thread_return(struct pt_regs *ctx)
 	struct pending *p = t ? &t->call : NULL;
 	if (!p || p->cfa != PT_REGS_SP(ctx) || p->shape == SHAPE_MARK)
 		return 0;
-	t->sample_begun = p->sampled ? sample_begins() : 0;
+	if (config.windowed)
+		t->sample_begun = p->sampled || p->old ? sample_begins() : 0;
 	call_ended(p);
 	if (p->predicted)
 		call_judge(t, PT_REGS_RC(ctx));
 	call_finish(p, PT_REGS_RC(ctx));
 	p->cfa = 0;
-	charge_sample(t->sample_begun);
+	if (config.windowed)
+		charge_sample(t->sample_begun);
+	return 0;
+}
+
+/* A selective recording takes more stack than a function may that others preempt. */
+static __always_inline int thread_return(struct pt_regs *ctx)
+{
+	if (is_selective())
+		alone_begin();
+	thread_returned(ctx);
+	if (is_selective())
+		alone_end();
 	return 0;
 }
 

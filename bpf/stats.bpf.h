@@ -22,8 +22,10 @@ static __always_inline __u64 count(enum alys_stat id)
 /* Only where windows ask for it. */
 static __always_inline struct alys_taken *taken_here(void)
 {
+	if (!config.windowed)
+		return NULL;
 	__u32 slot = ALYS_TAKEN_SLOT_OF(current_tgid());
-	return config.windowed ? bpf_map_lookup_elem(&taken, &slot) : NULL;
+	return bpf_map_lookup_elem(&taken, &slot);
 }
 
 /* A window's probe has stopped this process. */
@@ -34,7 +36,7 @@ static __always_inline void charge_trap(void)
 		__sync_fetch_and_add(&t->traps, 1);
 }
 
-/* A return probe has. Its price is another: newer kernels are entered there by a system call. */
+/* A return probe has stopped this process. It has a price of its own: newer kernels are entered there by a system call. */
 static __always_inline void charge_return(void)
 {
 	struct alys_taken *t = taken_here();
@@ -64,7 +66,7 @@ static __always_inline __u64 count_sample(__u64 begun)
 	return took;
 }
 
-/* The same of a window's probe. */
+/* The same, of what only windows take of the process. */
 static __always_inline void charge_sample(__u64 begun)
 {
 	__u64 took = count_sample(begun);

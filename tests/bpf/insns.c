@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verifier's results for each BPF program in each mode of walking stacks, as lines
+ * The verifier's results for each BPF program in each mode of walking stacks, and with windows, as lines
  * "MODE PROGRAM INSTRUCTIONS STACK+STACK+..." for scripts/check-insns.
  */
 #include <stdio.h>
@@ -16,10 +16,15 @@
 #define LOG_STATS 4
 #define ATTACH_UPROBE_SESSION 57 /* BPF_TRACE_UPROBE_SESSION, newer than libbpf 1.1 */
 
-static const char *const modes[] = {
-	[ALYS_WALK_KERNEL] = "kernel",
-	[ALYS_WALK_TABLES] = "tables",
-	[ALYS_WALK_SLEEP] = "sleep",
+static const struct mode {
+	const char *name;
+	uint8_t walk;
+	bool windowed; /* and sampled */
+} modes[] = {
+	{ "kernel", ALYS_WALK_KERNEL, false },
+	{ "tables", ALYS_WALK_TABLES, false },
+	{ "sleep", ALYS_WALK_SLEEP, false },
+	{ "windows", ALYS_WALK_SLEEP, true },
 };
 
 static char log_text[1 << 20];
@@ -51,29 +56,32 @@ static void say(const char *mode, const char *name, int rc)
 }
 
 /* One program at a time: the log is the last loaded program's. */
-static void verify(uint8_t walk, const char *name)
+static void verify(const struct mode *m, const char *name)
 {
 	struct alys_bpf *s = alys_bpf__open();
 	struct bpf_program *p;
 	if (!s)
 		exit(2);
-	s->rodata->config.walk = walk;
+	s->rodata->config.walk = m->walk;
+	s->rodata->config.windowed = m->windowed;
+	s->rodata->config.interval = m->windowed;
 	s->rodata->config.max_frames = 256;
 	s->rodata->config.free_stacks = 1;
-	bpf_object__for_each_program(p, s->obj) {
+	bpf_object__for_each_program(p, s->obj)
+	{
 		bool wanted = !strcmp(bpf_program__name(p), name);
 		bpf_program__set_autoload(p, wanted);
 		if (!wanted)
 			continue;
 		if (strstr(name, "_session"))
 			bpf_program__set_expected_attach_type(p, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
-		if (walk == ALYS_WALK_SLEEP)
+		if (m->walk == ALYS_WALK_SLEEP)
 			bpf_program__set_flags(p, BPF_F_SLEEPABLE);
 		bpf_program__set_log_level(p, LOG_STATS);
 		bpf_program__set_log_buf(p, log_text, sizeof(log_text));
 	}
 	log_text[0] = 0;
-	say(modes[walk], name, alys_bpf__load(s));
+	say(m->name, name, alys_bpf__load(s));
 	alys_bpf__destroy(s);
 }
 
@@ -84,10 +92,11 @@ int main(void)
 	struct bpf_program *p;
 	if (!s)
 		return 2;
-	for (uint8_t walk = ALYS_WALK_KERNEL; walk <= ALYS_WALK_SLEEP; walk++) {
-		bpf_object__for_each_program(p, s->obj) {
-			if (is_judged(p, walk))
-				verify(walk, bpf_program__name(p));
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		bpf_object__for_each_program(p, s->obj)
+		{
+			if (is_judged(p, modes[i].walk))
+				verify(&modes[i], bpf_program__name(p));
 		}
 	}
 	alys_bpf__destroy(s);

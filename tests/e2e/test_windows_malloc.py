@@ -51,8 +51,8 @@ def test_allocations(tmp_path, program, library, mode):
     book = assert_law(trace, lost=None)
     # Calls in flight when their exit probes are removed: at most one a thread and window.
     assert met(trace) > 2 and book.lost <= 5 * windows_of(trace), book
-    # What samples took is measured: some nanoseconds each, and no sleep of a thread.
-    assert 100 * book.recorded < book.rows["sample-time"] < 100_000 * book.recorded, book
+    # What samples took is measured: some hundred nanoseconds each, or a few thousand.
+    assert 100 * book.recorded < book.rows["sample-time"] < 10_000 * book.recorded, book
     # Most results are told at entries where glibc keeps a thread's cache; other allocators' are seen at returns.
     assert library is None or 0 < book.rows["traps-return"] < book.rows["traps"], book
     assert spent(trace)[1] == 0

@@ -393,7 +393,6 @@ int main(void)
 		cmocka_unit_test(test_by_time),     cmocka_unit_test(test_counted),
 		cmocka_unit_test(test_by_cpu),      cmocka_unit_test(test_gaps),
 		cmocka_unit_test(test_budget),      cmocka_unit_test(test_stalls),
-
 		cmocka_unit_test(test_kept),        cmocka_unit_test(test_no_limit),
 		cmocka_unit_test(test_too_dear),    cmocka_unit_test(test_too_dear_beside_kept),
 		cmocka_unit_test(test_no_cpu_time),

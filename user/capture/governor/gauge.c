@@ -98,7 +98,10 @@ struct reading gauge_used(const struct gauge *g, const struct probe *probe, cons
 	if (probe_window_taken(probe, g->tgid, &taken))
 		return (struct reading){ 0 };
 	double traps = 1e9 * (price->entry.warm_s * (double)taken.traps + price->back.warm_s * (double)taken.returns);
-	return (struct reading){ .known = true, .value = (double)cpu_ns - traps - (double)taken.sample_ns, .traps = traps };
+	return (struct reading){ .known = true,
+				 .value = (double)cpu_ns - traps - (double)taken.sample_ns,
+				 .traps = traps,
+				 .probed = traps > 0 || taken.sample_ns };
 }
 
 /* Of a thread that runs all the time the kernel knows it as of the last tick: windows meet ticks at random. */

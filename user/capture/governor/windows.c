@@ -44,9 +44,9 @@ struct counting {
 	struct gauge gauge;
 	double base;                   /* counted before the recording */
 	double all;                    /* since then, at the last look */
-	double traps;                  /* what they took, likewise */
 	struct reading opened, closed; /* the same at start and end of the window */
 	struct ratio ratio;
+	bool probed; /* probes have taken any time of it */
 };
 
 struct windows {
@@ -298,7 +298,7 @@ static void note_count(struct counting *c, const struct reading *now)
 	if (now->known && (now->value > c->all || c->gauge.by_cpu))
 		c->all = now->value;
 	if (now->known)
-		c->traps = now->traps;
+		c->probed = now->probed;
 }
 
 void windows_add_used(struct windows *w, uint32_t tgid, uint64_t cpu_ns)
@@ -404,7 +404,7 @@ static void update_gap(struct windows *w, uint64_t now)
 /* CPU time counts for processes only that have met a probe, and not if their own counters are all that samples stand for. */
 static bool is_probed(const struct windows *w, const struct counting *c)
 {
-	return !c->gauge.by_cpu || (c->traps > 0 && !(w->c.own_counters && counting_of(w, c->proc, false)));
+	return !c->gauge.by_cpu || (c->probed && !(w->c.own_counters && counting_of(w, c->proc, false)));
 }
 
 /* By its CPU time a program seems to do nothing in windows where probes take all of it: its own counter knows better. */

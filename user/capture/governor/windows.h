@@ -32,11 +32,11 @@ struct windows_facts {
 	double kept;       /* of these, at probes that stay attached between windows */
 	double late;       /* spent over the last seconds */
 	double covered;    /* share of the time */
-	double trap_s;     /* cost of a probe hit */
+	double trap_s;     /* cost of a stop at an entry, with cold caches */
 	uint32_t windows;  /* so far */
 };
 
-/* Measures the cost of a probe hit. NULL: err. */
+/* Measures what stops at probes cost. NULL: err. */
 struct windows *windows_new(const struct windows_config *c, struct err *err);
 /* Call often, before reading the ring. False: do not read now, a window is open. */
 bool windows_update(struct windows *w);

@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -116,21 +118,35 @@ static struct trap_price take_probed_calls(struct probe *p)
 	return took;
 }
 
-static int take_price(struct probe *p, const struct batch *b, int exe, struct trap_price *out, struct err *err)
+/* What is left of one price without another. warm_s is not above 0 if noise was larger. */
+static struct trap_price without(const struct trap_price *price, const struct trap_price *other)
+{
+	double warm = price->warm_s - other->warm_s;
+	return (struct trap_price){ .warm_s = warm, .cold_s = fmax(price->cold_s - other->cold_s, warm) };
+}
+
+/* Of a probe at the entry, and one at the return if that is asked for. */
+static int attach_priced(struct probe *p, struct batch *b, bool at_return, int exe, struct err *err)
 {
 	uint32_t tgid = (uint32_t)getpid();
-	struct trap_price empty = take_calls();
 	int rc = batch_attach(b, p, tgid, exe, err);
-	if (rc)
-		return rc;
-	struct trap_price took = take_probed_calls(p);
-	probe_detach(p, tgid);
+	b->at_return = true;
+	return rc || !at_return ? rc : batch_attach(b, p, tgid, exe, err);
+}
+
+static int take_price(struct probe *p, struct batch *b, enum price_of what, const struct trap_price *empty,
+		      struct trap_price *out, struct err *err)
+{
+	int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	if (exe < 0)
+		return err_set(err, errno, "cannot open our own file, /proc/self/exe: mount /proc");
+	int rc = attach_priced(p, b, what == PRICE_RETURN, exe, err);
+	close(exe);
+	struct trap_price took = rc ? *empty : take_probed_calls(p);
+	probe_detach(p, (uint32_t)getpid());
 	probe_await_detached();
-	double warm = took.warm_s - empty.warm_s, cold = took.cold_s - empty.cold_s;
-	if (warm <= 0)
-		return err_set(err, EIO, "the cost of a probe could not be measured");
-	*out = (struct trap_price){ .warm_s = warm, .cold_s = cold > warm ? cold : warm };
-	return 0;
+	*out = without(&took, empty);
+	return rc || out->warm_s > 0 ? rc : err_set(err, EIO, "the cost of a probe could not be measured");
 }
 
 /* Of our own memory, each touched for the first time. */
@@ -178,24 +194,46 @@ int price_fault(struct probe *p, double *seconds, struct err *err)
 	return rc ? err_set(err, -rc, "--max-overhead needs the cost of a page: %s", strerror(-rc)) : 0;
 }
 
-int probe_price(struct probe *p, enum price_of what, struct trap_price *out, struct err *err)
+/* A kernel that kills confined processes at return probes would kill us, too: by a container's filter, or by our own. */
+static bool may_return(const struct probe *p)
+{
+	return !p->facts.kills_seccomp || prctl(PR_GET_SECCOMP) == 0;
+}
+
+static int price_beyond(struct probe *p, enum price_of what, const struct trap_price *empty, struct trap_price *out,
+			struct err *err)
 {
 	uint32_t site = ALYS_MAX_SITES - 1;
 	uint64_t offset = offset_of(what == PRICE_STEPPED ? priced_stepped : priced), cookie = site | ALYS_COOKIE_FILTERED;
-	struct batch b = { .prog = p->skel->progs.refill,
-			   .at_return = what == PRICE_RETURN,
-			   .offsets = &offset,
-			   .offsets_cnt = 1,
-			   .cookies = &cookie,
-			   .cookies_cnt = 1 };
+	struct batch b = {
+		.prog = p->skel->progs.refill, .offsets = &offset, .offsets_cnt = 1, .cookies = &cookie, .cookies_cnt = 1
+	};
+	if (what == PRICE_RETURN && !may_return(p))
+		return err_set(err, EPERM,
+			       "not measured: this kernel kills processes under seccomp at return probes, and this one is");
 	int rc = program_ready(p, b.prog, err);
 	if (rc)
 		return rc;
-	int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	if (exe < 0)
-		return err_set(err, errno, "cannot open our own file, /proc/self/exe: mount /proc");
-	rc = describe_called(p, site) ? err_set(err, EIO, "the cost of a probe could not be measured")
-				      : take_price(p, &b, exe, out, err);
-	close(exe);
-	return rc;
+	return describe_called(p, site) ? err_set(err, EIO, "the cost of a probe could not be measured")
+					: take_price(p, &b, what, empty, out, err);
+}
+
+int probe_price(struct probe *p, enum price_of what, struct trap_price *out, struct err *err)
+{
+	const struct trap_price empty = take_calls();
+	return price_beyond(p, what, &empty, out, err);
+}
+
+int probe_stop_prices(struct probe *p, struct stop_prices *out, struct err *err)
+{
+	const struct trap_price empty = take_calls();
+	struct err why;
+	struct trap_price both, back;
+	int rc = price_beyond(p, PRICE_EMULATED, &empty, &out->entry, err);
+	if (rc)
+		return rc;
+	rc = price_beyond(p, PRICE_RETURN, &empty, &both, &why);
+	back = without(&both, &out->entry);
+	out->back = !rc && back.warm_s > 0 ? back : out->entry;
+	return 0;
 }

@@ -11,7 +11,7 @@
 enum price_of {
 	PRICE_EMULATED, /* on an instruction that the kernel emulates, as wherever there is one */
 	PRICE_STEPPED,  /* on one that it has the processor run apart */
-	PRICE_RETURN,   /* a return probe, with the stop at the entry that it needs */
+	PRICE_RETURN,   /* a probe at the entry, and a return probe */
 };
 
 /*
@@ -22,12 +22,14 @@ struct trap_price {
 	double warm_s, cold_s;
 };
 
-/* What the two kinds of stops take by themselves. */
+int probe_price(struct probe *p, enum price_of what, struct trap_price *out, struct err *err);
+
+/* Of a stop at a function's entry, and of one at its return. The second counts as the first where it cannot be measured. */
 struct stop_prices {
 	struct trap_price entry, back;
 };
 
-int probe_price(struct probe *p, enum price_of what, struct trap_price *out, struct err *err);
+int probe_stop_prices(struct probe *p, struct stop_prices *out, struct err *err);
 
 /* Seconds that a fault takes longer where pages are recorded, and it is passed over. The programs for pages are attached. */
 int price_fault(struct probe *p, double *seconds, struct err *err);

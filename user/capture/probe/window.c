@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,22 +53,12 @@ static int price_of_pages(struct probe *p, struct stop_prices *out, struct err *
 	return 0;
 }
 
-/* What is left of a stop at an entry and one at the return. */
-static struct trap_price without(const struct trap_price *both, const struct trap_price *entry)
-{
-	return (struct trap_price){ .warm_s = fmax(both->warm_s - entry->warm_s, 0),
-				    .cold_s = fmax(both->cold_s - entry->cold_s, 0) };
-}
-
 static int price_of_calls(struct probe *p, struct stop_prices *out, struct err *err)
 {
 	if (p->tier == PROBE_TIER_PERF)
 		return err_set(err, ENOTSUP,
 			       "--max-overhead needs a kernel with multi-uprobe links (6.6): see `alys-bpf doctor`");
-	struct trap_price both;
-	int rc = probe_price(p, PRICE_EMULATED, &out->entry, err) ?: probe_price(p, PRICE_RETURN, &both, err);
-	if (!rc)
-		out->back = without(&both, &out->entry);
+	int rc = probe_stop_prices(p, out, err);
 	return rc ? err_wrap(err, "--max-overhead needs the cost of a probe: record without it") : 0;
 }
 

@@ -26,7 +26,7 @@ void probe_window_shut(struct probe *p, uint64_t interval);
 void probe_window_detach(struct probe *p);
 
 struct window_spent {
-	uint64_t traps;      /* total, but for returns */
+	uint64_t traps;      /* total, but for return probes */
 	uint64_t kept;       /* of these, at probes that stay attached */
 	uint64_t returns;    /* total */
 	uint64_t sample_ns;  /* total that samples took beside traps: measured at calls, assumed for pages */
