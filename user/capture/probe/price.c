@@ -18,6 +18,7 @@
 
 #include "alys.skel.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "probe/link.h"
 #include "probe/load.h"
 #include "probe/priced.h"
@@ -228,12 +229,13 @@ int probe_stop_prices(struct probe *p, struct stop_prices *out, struct err *err)
 {
 	const struct trap_price empty = take_calls();
 	struct err why;
-	struct trap_price both, back;
 	int rc = price_beyond(p, PRICE_EMULATED, &empty, &out->entry, err);
 	if (rc)
 		return rc;
-	rc = price_beyond(p, PRICE_RETURN, &empty, &both, &why);
-	back = without(&both, &out->entry);
-	out->back = !rc && back.warm_s > 0 ? back : out->entry;
+	struct trap_price both = out->entry;
+	if (price_beyond(p, PRICE_RETURN, &empty, &both, &why))
+		log_dbg("return probes: %s", why.text);
+	const struct trap_price back = without(&both, &out->entry);
+	out->back = back.warm_s > 0 ? back : out->entry;
 	return 0;
 }
