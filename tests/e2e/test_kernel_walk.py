@@ -149,8 +149,8 @@ def test_go_to_its_bottom(request, tmp_path, cgo):
             assert len(stacks[n]) == len(wanted) and stacks[n][-1].startswith("[") == wanted[-1].startswith("["), stacks
         else:
             assert [re.sub("_cgoexp_.*_back", "_cgoexp_back", name) for name in stacks[n]] == wanted
-    # main's own two; rt0_go, from where Go's runtime begins, has no rule.
-    assert rows["stack-end-complete"] > 2 and rows["stack-end-no-table"] <= 3, rows
+    # Go's runtime begins where no rule is, and starts as many threads of its own as it happens to need.
+    assert rows["stack-end-complete"] > max(2, rows["stack-end-no-table"]), rows
 
 
 # As Go writes it from 1.21 on (rbp is saved), with the offsets of 1.24; g is what the caller makes of it.
