@@ -67,8 +67,7 @@ static void verify(const struct mode *m, const char *name)
 	s->rodata->config.interval = m->windowed;
 	s->rodata->config.max_frames = 256;
 	s->rodata->config.free_stacks = 1;
-	bpf_object__for_each_program(p, s->obj)
-	{
+	bpf_object__for_each_program(p, s->obj) {
 		bool wanted = !strcmp(bpf_program__name(p), name);
 		bpf_program__set_autoload(p, wanted);
 		if (!wanted)
@@ -93,8 +92,7 @@ int main(void)
 	if (!s)
 		return 2;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-		bpf_object__for_each_program(p, s->obj)
-		{
+		bpf_object__for_each_program(p, s->obj) {
 			if (is_judged(p, modes[i].walk))
 				verify(&modes[i], bpf_program__name(p));
 		}

@@ -337,9 +337,9 @@ def test_sampled(started, vm, tmp_path, windows):
     truth = record(started, trace, program, "--sample", "bytes:64k", "--max-overhead", "10" if windows else "0")
     done = json.loads(alys("report", "--by", "function", "-f", "json", trace).stdout)
     assert done["sampled"] and ("windows" in done) == windows
-    rows = assert_law(trace).rows
+    ledger = assert_law(trace).rows
     # A heap is read at each call in a window, sampled or not, and that costs.
-    assert not windows or rows["sample-time"] > 100 * rows["hits-alloc"]
+    assert not windows or ledger["sample-time"] > 100 * ledger["hits-alloc"]
     error = done["total"]["percent_error"]
     assert error < 25
     assert abs(100 * words_in(trace) / truth["reclaimed"] - 100) < 4 * max(error, 1)
