@@ -60,6 +60,7 @@ struct alys_head {
 #define ALYS_F_WEIGHED 32    /* sampled by the program itself: `interval` has the bytes that the block stands for */
 /* What an Erlang process allocated since its last collection; `batch`, if it is sampled: hash of those before. */
 #define ALYS_F_HEAPFUL 64
+#define ALYS_F_IDLE 128 /* end of a collection: the mark reader was not woken, see struct alys_gc_idle */
 
 struct alys_ev_alloc {
 	struct alys_head h;
@@ -174,6 +175,15 @@ struct alys_ev_gc {
 	__u64 serial;        /* number of collections started in this process so far */
 	__u64 begun, marked; /* times; 0 = its start was not seen */
 	__u64 stack;         /* of the call that triggered it */
+};
+
+/*
+ * A process without a sampled object that a collection could free: its mark reader need not wake until another object of any
+ * process is logged, or all marks are to be read again.
+ */
+struct alys_gc_idle {
+	__u64 logged;   /* objects in the log when it was seen to have none */
+	__u64 until_ns; /* CLOCK_MONOTONIC */
 };
 
 /* What a probed address in the collector's code means. */
@@ -539,7 +549,10 @@ struct alys_config {
 	X(55, HEAP_TIME_SQUARES, NOTE, "heap-time-squares", "sum of the squares of these, in units of (256 ns)^2")               \
 	X(56, SAMPLE_TIME, NOTE, "sample-time",                                                                                  \
 	  "nanoseconds that samples took, with stack and record, beside traps (--max-overhead)")                                 \
-	X(57, TRAPS_RETURN, NOTE, "traps-return", "of the traps, those of return probes")
+	X(57, TRAPS_RETURN, NOTE, "traps-return", "of the traps, those of return probes")                                        \
+	X(58, TRAPS_GC, NOTE, "traps-collections",                                                                               \
+	  "of the traps, those at collections: attached until no sampled object is left")                                        \
+	X(59, GC_TIME, NOTE, "collection-time", "nanoseconds that probes at collections took beside traps (--max-overhead)")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Collections of Boehm's collector, observed in its own code: their start, the end of marking (the world is still
- * stopped), and their end. Out: records in the ring, and a wake-up for the mark reader. These are rare events, tens per
- * second: the cost of a probe matters little, a late wake-up does.
+ * stopped), and their end. Out: records in the ring, and a wake-up for the mark reader: as soon as possible, but not for
+ * nothing, because it costs the program some 20 us, and small heaps are collected hundreds of times a second.
  *
  * Part of alloc.bpf.c: libbpf's linker cannot join two objects that both refer to the stack walk's optional kfuncs.
  */
@@ -15,7 +15,13 @@
 
 static __always_inline const struct alys_gc_site *wanted_gc_site(void *ctx)
 {
-	return wanted_of(ctx, &gc_sites);
+	const struct alys_gc_site *site = wanted_of(ctx, &gc_sites);
+	if (config.windowed && site) {
+		count(ALYS_ST_TRAPS);
+		count(ALYS_ST_TRAPS_GC);
+		charge_trap();
+	}
+	return site;
 }
 
 static const struct gc_state no_state;
@@ -30,6 +36,15 @@ static __always_inline struct gc_state *gc_state_now(bool make)
 	return bpf_map_lookup_elem(&gc_states, &tgid);
 }
 
+static __always_inline void gc_begun(struct gc_state *s, __u64 now)
+{
+	s->serial++;
+	s->begun = now;
+	s->stack = 0;
+	s->pending = 0;
+	s->era = gc_era;
+}
+
 static __always_inline void gc_fill(struct alys_ev_gc *e, __u8 kind, const struct gc_state *s)
 {
 	head_fill(&e->h, kind);
@@ -41,7 +56,7 @@ static __always_inline void gc_fill(struct alys_ev_gc *e, __u8 kind, const struc
 	e->stack = s->stack;
 }
 
-static __always_inline void gc_send(__u8 kind, const struct gc_state *s)
+static __always_inline void gc_send(__u8 kind, const struct gc_state *s, __u8 flags)
 {
 	struct alys_ev_gc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
@@ -49,6 +64,7 @@ static __always_inline void gc_send(__u8 kind, const struct gc_state *s)
 		return;
 	}
 	gc_fill(e, kind, s);
+	e->h.flags |= flags;
 	bpf_ringbuf_submit(e, wake_flag(0));
 }
 
@@ -70,11 +86,8 @@ static __noinline struct gc_state *begin(struct pt_regs *ctx)
 	if (!s)
 		return NULL;
 	/* First: a mark reader at work must notice that the marks are about to be cleared. */
-	s->serial++;
+	gc_begun(s, bpf_ktime_get_ns());
 	s->frame = PT_REGS_SP(ctx) + site->cfa_off;
-	s->begun = bpf_ktime_get_ns();
-	s->stack = 0;
-	s->pending = 0;
 	if (gc_wake_begins)
 		gc_call_begun(s);
 	return s;
@@ -88,6 +101,8 @@ int gc_begin(struct pt_regs *ctx)
 	if (s)
 		s->stack = stack_take(ctx, s->frame, 0);
 	alone_end();
+	if (s)
+		charge_collection(s->begun);
 	return 0;
 }
 
@@ -105,12 +120,23 @@ int gc_mark(struct pt_regs *ctx)
 	__u64 gc_no;
 	if (!s || !read_gc_no(&gc_no, ctx, site) || s->gc_no == (__u32)gc_no)
 		return 0;
+	/* Its begin was not seen. */
+	if (s->era != gc_era)
+		gc_begun(s, 0);
 	s->gc_no = gc_no;
 	__sync_fetch_and_add(&gc_epoch, 1);
 	s->marked = bpf_ktime_get_ns();
 	s->pending = 1;
-	gc_send(ALYS_EV_GC_MARKED, s);
+	gc_send(ALYS_EV_GC_MARKED, s, 0);
 	return 0;
+}
+
+/* The log may grow meanwhile: by objects that this collection has not seen. */
+static __always_inline bool gc_is_idle(void)
+{
+	__u32 tgid = current_tgid();
+	const struct alys_gc_idle *i = config.interval && !config.stop_at_gc ? bpf_map_lookup_elem(&gc_idle, &tgid) : NULL;
+	return i && i->logged == *(volatile __u64 *)&object_log_cnt && bpf_ktime_get_ns() < i->until_ns;
 }
 
 /*
@@ -137,11 +163,15 @@ int gc_end(struct pt_regs *ctx)
 {
 	const struct alys_gc_site *site = wanted_gc_site(ctx);
 	struct gc_state *s = site ? gc_state_now(false) : NULL;
-	if (!s || !s->pending)
+	if (!s || !s->pending || s->era != gc_era)
 		return 0;
 	s->pending = 0;
-	gc_call_over(s);
-	gc_send(ALYS_EV_GC_DONE, s);
+	__u64 begun = sample_begins();
+	bool idle = gc_is_idle();
+	if (!idle)
+		gc_call_over(s);
+	gc_send(ALYS_EV_GC_DONE, s, idle ? ALYS_F_IDLE : 0);
+	charge_collection(begun);
 	return 0;
 }
 

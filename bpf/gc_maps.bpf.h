@@ -5,13 +5,14 @@
 
 /* The state of a process' collector. One collection at a time: a collector holds its lock. */
 struct gc_state {
-	__u64 serial; /* collections begun so far */
+	__u64 serial; /* collections seen to begin so far */
 	__u64 stop;   /* time of the last SIGSTOP, never 0. Not a count, which would start again at exec */
 	__u64 frame;  /* CFA at the last begin */
 	__u64 begun, marked;
 	__u64 stack;
 	__u32 gc_no;
 	__u32 pending; /* marked, and not over yet */
+	__u32 era;     /* gc_era at its last begin */
 };
 
 /*
@@ -56,6 +57,20 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 65536);
 } gc_wakes SEC(".maps") __weak;
+
+/* By tgid. Written by the loader, read by programs. Full, or no entry: each collection wakes the mark reader. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ALYS_MAX_TARGETS);
+	__type(key, __u32);
+	__type(value, struct alys_gc_idle);
+} gc_idle SEC(".maps") __weak;
+
+/*
+ * Incremented by the loader whenever probes at collections come or go, in recordings with windows: what a process' state says
+ * of a collection of another era is void.
+ */
+__u32 gc_era __weak = 0;
 
 /* Set by the loader while it lacks the collector of some process: then begins wake it too. */
 int gc_wake_begins __weak = 0;

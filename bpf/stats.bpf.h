@@ -54,25 +54,41 @@ static __always_inline __u64 sample_begins(void)
 	return config.windowed ? bpf_ktime_get_ns() : 0;
 }
 
-/* Counts what a sample took; returns it. */
-static __always_inline __u64 count_sample(__u64 begun)
+/* Counts what has passed since, as `id`; returns it. */
+static __always_inline __u64 count_since(__u64 begun, __u32 id)
 {
 	if (!config.windowed || !begun)
 		return 0;
 	__u64 took = bpf_ktime_get_ns() - begun;
 	if (took > ALYS_SAMPLE_NS_MAX)
 		took = ALYS_SAMPLE_NS_MAX;
-	count_sum(ALYS_ST_SAMPLE_TIME, took);
+	count_sum(id, took);
 	return took;
 }
 
-/* The same, of what only windows take of the process. */
-static __always_inline void charge_sample(__u64 begun)
+/* Counts what a sample took. */
+static __always_inline void count_sample(__u64 begun)
 {
-	__u64 took = count_sample(begun);
+	count_since(begun, ALYS_ST_SAMPLE_TIME);
+}
+
+/* The same, of what only windows take of the process. */
+static __always_inline void charge_since(__u64 begun, __u32 id)
+{
+	__u64 took = count_since(begun, id);
 	struct alys_taken *t = took ? taken_here() : NULL;
 	if (t)
 		__sync_fetch_and_add(&t->sample_ns, took);
+}
+
+static __always_inline void charge_sample(__u64 begun)
+{
+	charge_since(begun, ALYS_ST_SAMPLE_TIME);
+}
+
+static __always_inline void charge_collection(__u64 begun)
+{
+	charge_since(begun, ALYS_ST_GC_TIME);
 }
 
 static const struct alys_losses no_losses;

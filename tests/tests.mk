@@ -31,10 +31,10 @@ wraps_test_attach_rows := probe_tables tables_put tables_has tables_put_mappings
 wraps_test_attach_study := examinations_new examinations_free examinations_now examinations_ask examinations_take
 wraps_test_recorder_gcwatch := marks_new marks_free marks_watch marks_settle marks_forget liveness_new liveness_free liveness_unseen \
 	liveness_gone liveness_exactness liveness_report_older liveness_poll probe_stats
-wraps_test_liveness_marks := wakeup_new wakeup_free wakeup_fd wakeup_drain intake_collection_of probe_collections_begun \
-	probe_collections_fd probe_call_at_begins probe_allow_stops probe_next_logged_object heapreader_new heapreader_free heapreader_find \
+wraps_test_liveness_marks := wakeup_new wakeup_free wakeup_fd wakeup_drain intake_collection_of probe_collections_begun probe_gc_era probe_objects_logged \
+	probe_collections_fd probe_collections_idle probe_collections_not_idle probe_call_at_begins probe_allow_stops probe_next_logged_object heapreader_new heapreader_free heapreader_find \
 	heapreader_prove heapreader_heap heapreader_marks heapreader_count
-wraps_test_liveness := marks_take marks_read marks_count marks_watch marks_forget marks_facts
+wraps_test_liveness := marks_take marks_of_none marks_read marks_count marks_watch marks_forget marks_facts
 # Only these parts of a module are fuzzed: its other files depend on most of the program.
 sources_fuzz_glibc = $(addprefix user/heap/glibc/,$(addsuffix .c,arena arena_layout free_lists glibc_heap malloc_chunks mapped sums walk)) \
 	user/heap/boehm/memory.c user/heap/boehm/space.c $(call c_files,$(foreach m,base machine access sandbox elf unkilled,$(call folder_of,$(m))))

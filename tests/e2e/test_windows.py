@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import PROGS, STRAIGHT, alys, assert_clean, assert_law, events_of, probe_programs, site_of
+from conftest import PROGS, STRAIGHT, alys, assert_clean, assert_law, changed_text, events_of, probe_programs, site_of
 from windows import FAR, SITES, estimates, recorded, windows_of
 
 pytestmark = pytest.mark.bpf
@@ -65,6 +65,27 @@ def test_in_use_of_a_collector(tmp_path):
     assert kinds.count("free") > 0.3 * kinds.count("alloc"), (kinds.count("free"), kinds.count("alloc"))
 
 
+def test_no_probe_stays_when_all_samples_are_dead(started, tmp_path):
+    """Collections are observed until then; later ones are not, and all the same no sampled object is taken for live."""
+    trace = tmp_path / "t.alys"
+    program = started.program("c_gcrates", "8", "steady").wait_ready()
+    tracer = started.tracer("-p", program.pid, "-o", trace, "-s", "bytes:4k", "--max-overhead", "1").recording()
+    program.go()
+    free = 0
+    for _ in range(70):
+        time.sleep(0.1)
+        free += not any("libgc" in path for path in changed_text(program.pid))
+    assert program.proc.poll() is None and free > 10
+    assert program.finish() == 0
+    assert tracer.wait() == 0
+    assert windows_of(trace) > 0
+    told = alys("info", trace).stdout
+    assert re.search(r"^liveness +exact for what was sampled$", told, re.MULTILINE), told
+    kinds = [e["kind"] for e in events_of(trace, tmp_path)]
+    assert kinds.count("free") > 0.7 * kinds.count("alloc") > 0, (kinds.count("free"), kinds.count("alloc"))
+    assert_law(trace)
+
+
 def test_cheap_probes_stay(tmp_path):
     """Far below the budget probes stay attached: no windows, and the usual weights."""
     trace = tmp_path / "t.alys"
@@ -106,3 +127,15 @@ def test_crystal(tmp_path, name, args):
     done = alys("--force", "-q", "-o", trace, "-s", "bytes:4k", "--max-overhead", "0.1", "--", PROGS / name, *args, env=STRAIGHT)
     assert done.returncode == 0, done.stderr
     assert_law(trace, lost=None)
+
+
+def test_collections_without_samples_wake_nobody(tmp_path):
+    """The reader of marks is woken for samples that may have died, and now and then to read all marks."""
+    trace = tmp_path / "t.alys"
+    alys("-q", "-s", "bytes:16m", "--max-overhead", "0", "-o", trace, "--", PROGS / "c_gc", env={"ALYS_NO_WAIT": "1"})
+    told = alys("info", trace).stdout
+    note = {name: int(n) for name, n in re.findall(r"^  note +([a-z-]+) +(\d+)", told, re.MULTILINE)}
+    assert note["marks-of-none"] > 0
+    assert note.get("marks-in-part", 0) + note["marks-of-none"] <= note["collections"]
+    assert 0 < note["reclaimed"] <= note["recorded-alloc"] < note["collections"]
+    assert_law(trace)

@@ -56,6 +56,18 @@ struct mark_reading *__wrap_marks_take(struct marks *m, uint32_t tgid, uint64_t 
 	return reader.there ? reading(serial) : NULL;
 }
 
+struct mark_reading *__wrap_marks_of_none(struct marks *m, const struct intake_collection *c);
+struct mark_reading *__wrap_marks_of_none(struct marks *m, const struct intake_collection *c)
+{
+	struct mark_reading *r = calloc(1, sizeof(*r));
+	(void)m;
+	*r = (struct mark_reading){
+		.tgid = TGID, .serial = c->serial, .gc_no = c->gc_no, .until_ns = c->who.time_ns, .good = true
+	};
+	r->heap = (struct boehm_heap){ .asked = calloc(1, sizeof(uint64_t)), .gc_no = c->gc_no };
+	return r;
+}
+
 struct mark_reading *__wrap_marks_read(struct marks *m, uint32_t tgid);
 struct mark_reading *__wrap_marks_read(struct marks *m, uint32_t tgid)
 {
@@ -77,10 +89,10 @@ void __wrap_marks_watch(struct marks *m, uint32_t tgid)
 	(void)m, (void)tgid;
 }
 
-void __wrap_marks_forget(struct marks *m, uint32_t tgid);
-void __wrap_marks_forget(struct marks *m, uint32_t tgid)
+void __wrap_marks_forget(struct marks *m, uint32_t tgid, uint64_t time_ns);
+void __wrap_marks_forget(struct marks *m, uint32_t tgid, uint64_t time_ns)
 {
-	(void)m, (void)tgid;
+	(void)m, (void)tgid, (void)time_ns;
 	reader.forgotten++;
 }
 
@@ -96,6 +108,8 @@ struct scene {
 	struct event out[16];
 	size_t out_cnt;
 	uint64_t now, serial;
+	bool idle;      /* nobody is woken at the end of a collection */
+	uint32_t gc_no; /* at calls of the allocator */
 };
 
 static const struct proc_id proc = { 1 };
@@ -144,9 +158,13 @@ static int tear_down(void **state)
 
 static void allocate(struct scene *s, int i)
 {
-	const struct event e = {
-		.kind = EVENT_ALLOC, .flags = EVENT_F_GC, .proc = proc, .addr = object(i), .size = 50, .time_ns = ++s->now
-	};
+	const struct event e = { .kind = EVENT_ALLOC,
+				 .flags = EVENT_F_GC,
+				 .proc = proc,
+				 .addr = object(i),
+				 .size = 50,
+				 .time_ns = ++s->now,
+				 .gc_no = s->gc_no };
 	assert_int_equal(liveness_event(s->l, TGID, &e), 0);
 }
 
@@ -158,9 +176,11 @@ static void release(struct scene *s, int i)
 
 static void phase(struct scene *s, enum intake_phase which, uint32_t gc_no)
 {
-	const struct intake_collection c = {
-		.who = { .tgid = TGID, .time_ns = ++s->now }, .phase = which, .gc_no = gc_no, .serial = s->serial
-	};
+	const struct intake_collection c = { .who = { .tgid = TGID, .time_ns = ++s->now },
+					     .phase = which,
+					     .gc_no = gc_no,
+					     .serial = s->serial,
+					     .idle = s->idle && which == INTAKE_GC_DONE };
 	const struct event e = { .kind = EVENT_GC, .flags = EVENT_F_GC, .proc = proc, .time_ns = s->now, .gc_no = gc_no };
 	assert_int_equal(liveness_collection(s->l, &c, &e), 0);
 }
@@ -260,6 +280,49 @@ static void test_missed(void **state)
 	assert_int_equal(liveness_counts(s->l).missed, 3);
 }
 
+/* Nothing sampled was left, so nobody was woken: not missed, and nothing dies. */
+static void test_nobody_was_woken(void **state)
+{
+	struct scene *s = *state;
+	reader.there = false;
+	allocate(s, 1);
+	s->idle = true;
+	phase(s, INTAKE_GC_MARKED, 5);
+	over(s, 5, 0);
+	read_all(s);
+	assert_int_equal(s->out_cnt, 1);
+	assert_int_equal(s->out[0].kind, EVENT_GC);
+	assert_int_equal(liveness_counts(s->l).missed, 0);
+	assert_said(s, "exact for what was sampled");
+}
+
+static void collect(struct scene *s, uint32_t gc_no, uint64_t marked)
+{
+	phase(s, INTAKE_GC_MARKED, gc_no);
+	over(s, gc_no, marked);
+	read_all(s);
+}
+
+/* Between windows collections have no records. Where no sampled object was left, they are not missed. */
+static void test_not_observed(void **state)
+{
+	struct scene *s = *state;
+	s->gc_no = 4;
+	allocate(s, 1);
+	collect(s, 5, 0);
+	s->gc_no = 105; /* an object comes first, then a collection */
+	allocate(s, 1);
+	collect(s, 106, 0);
+	collect(s, 300, 0); /* a collection comes first */
+	s->gc_no = 300;
+	allocate(s, 1);
+	assert_int_equal(liveness_counts(s->l).missed, 0);
+	assert_int_equal(liveness_counts(s->l).collections, 3);
+	collect(s, 303, 0); /* of the two before, one may have freed it */
+	assert_int_equal(liveness_counts(s->l).missed, 2);
+	assert_int_equal(liveness_counts(s->l).reclaimed, 3);
+}
+
 static void test_without_an_end(void **state)
 {
 	struct scene *s = *state;
@@ -289,11 +352,11 @@ static void test_process_gone(void **state)
 	allocate(s, 1);
 	phase(s, INTAKE_GC_MARKED, 1);
 	over(s, 1, 0);
-	liveness_gone(s->l, proc); /* what was read from it still holds */
+	liveness_gone(s->l, proc, s->now); /* what was read from it still holds */
 	assert_int_equal(s->out_cnt, 2);
 	assert_int_equal(reader.forgotten, 1);
 	assert_said(s, "exact for what was sampled");
-	liveness_gone(s->l, proc);
+	liveness_gone(s->l, proc, s->now);
 	assert_int_equal(s->out_cnt, 2);
 }
 
@@ -315,7 +378,7 @@ static void test_no_room(void **state)
 	assert_said(s, said);
 	assert_int_equal(liveness_unseen(s->l, &seen, &blind, false), 0);
 	assert_said(s, said);
-	liveness_gone(s->l, proc);
+	liveness_gone(s->l, proc, s->now);
 	assert_said(s, said);
 }
 
@@ -352,6 +415,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_what_was_freed_meanwhile_is_freed_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_handed_out_again_it_had_died, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_missed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_nobody_was_woken, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_not_observed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_without_an_end, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_an_end_alone_is_not_believed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_process_gone, set_up, tear_down),

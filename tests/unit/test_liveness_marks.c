@@ -14,12 +14,14 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "heapreader/heapreader.h"
 #include "intake/wakeup.h"
 #include "liveness/marks.h"
 
 #define PROBE ((struct probe *)&world)
 #define TGID 70u
+#define OBJECT 0x7000u
 #define WHOLE_DUE_US 60000 /* until a complete reading is due again */
 
 /* Answers of the kernel and the process. `lock` protects what two threads use. */
@@ -35,6 +37,11 @@ static struct {
 	void *ctx;
 	struct intake_collection record;
 	bool waits, over;
+	uint32_t era;
+	bool leaves;     /* probes at collections, while marks are read */
+	uint64_t logged; /* sampled objects: their addresses are multiples of 16 from OBJECT on */
+	struct alys_gc_idle idle;
+	uint32_t idles;
 } world = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 #define SAY(field, value)                          \
@@ -93,6 +100,20 @@ bool __wrap_intake_collection_of(const void *data, size_t size, struct intake_co
 	return true;
 }
 
+uint64_t __wrap_probe_objects_logged(const struct probe *p);
+uint64_t __wrap_probe_objects_logged(const struct probe *p)
+{
+	(void)p;
+	return ASK(logged);
+}
+
+uint32_t __wrap_probe_gc_era(const struct probe *p);
+uint32_t __wrap_probe_gc_era(const struct probe *p)
+{
+	(void)p;
+	return ASK(era);
+}
+
 uint64_t __wrap_probe_collections_begun(const struct probe *p, uint32_t tgid);
 uint64_t __wrap_probe_collections_begun(const struct probe *p, uint32_t tgid)
 {
@@ -120,11 +141,29 @@ void __wrap_probe_allow_stops(struct probe *p, uint64_t until_ns)
 	(void)p, (void)until_ns;
 }
 
+void __wrap_probe_collections_idle(struct probe *p, uint32_t tgid, const struct alys_gc_idle *idle);
+void __wrap_probe_collections_idle(struct probe *p, uint32_t tgid, const struct alys_gc_idle *idle)
+{
+	(void)p;
+	assert_int_equal(tgid, TGID);
+	SAY(idle, *idle);
+	SAY(idles, world.idles + 1);
+}
+
+void __wrap_probe_collections_not_idle(struct probe *p, uint32_t tgid);
+void __wrap_probe_collections_not_idle(struct probe *p, uint32_t tgid)
+{
+	(void)p, (void)tgid;
+}
+
 int __wrap_probe_next_logged_object(const struct probe *p, uint64_t *at, struct alys_sampled_object *out);
 int __wrap_probe_next_logged_object(const struct probe *p, uint64_t *at, struct alys_sampled_object *out)
 {
-	(void)p, (void)at, (void)out;
-	return 0;
+	(void)p;
+	if (*at >= ASK(logged))
+		return 0;
+	*out = (struct alys_sampled_object){ .addr = OBJECT + 16 * (*at)++, .tgid = TGID, .time = 1 };
+	return 1;
 }
 
 struct heapreader *__wrap_heapreader_new(bool prompt, struct err *err);
@@ -170,6 +209,7 @@ static int read_world(struct boehm_heap *out, struct err *err)
 	*out = (struct boehm_heap){ .gc_no = world.gc_no, .torn = world.torn, .bad_headers = world.bad_headers != 0 };
 	world.heaps++;
 	world.bad_headers -= world.bad_headers != 0;
+	world.era += world.leaves;
 	int rc = world.heap;
 	pthread_mutex_unlock(&world.lock);
 	return answer(rc, err);
@@ -206,8 +246,9 @@ static int set_up(void **state)
 	pthread_mutex_lock(&world.lock);
 	world.begun = world.gc_no = 5;
 	world.find = world.prove = world.heap = world.count = 0;
-	world.bad_headers = world.heaps = world.finds = world.proofs = 0;
-	world.torn = world.waits = world.over = false;
+	world.bad_headers = world.heaps = world.finds = world.proofs = world.idles = 0;
+	world.logged = 0;
+	world.torn = world.waits = world.over = world.leaves = false;
 	pthread_mutex_unlock(&world.lock);
 	*state = marks_new(PROBE, false, false, &err);
 	return *state ? 0 : -1;
@@ -265,6 +306,14 @@ static bool is_good(struct marks *m, uint64_t serial)
 	return good;
 }
 
+static void collect(struct marks *m, uint32_t no)
+{
+	SAY(begun, no);
+	SAY(gc_no, no);
+	tell(no, no, true);
+	assert_true(is_good(m, no));
+}
+
 static void test_each_collection_is_read_once(void **state)
 {
 	struct marks *m = *state;
@@ -291,19 +340,69 @@ static void test_what_came_too_late_is_no_reading(void **state)
 	assert_int_equal(marks_cost(m).late, 2);
 }
 
+/* Where probes came or went meanwhile, the next collection may have begun unseen. */
+static void test_unsure_whose_the_marks_are(void **state)
+{
+	struct marks *m = *state;
+	watch(m);
+	SAY(leaves, true);
+	tell(5, 5, true);
+	assert_false(is_good(m, 5));
+	SAY(leaves, false);
+	collect(m, 6);
+}
+
 /* Nothing was sampled: between complete readings nothing is read, and no object is judged. */
 static void test_nothing_sampled(void **state)
 {
 	struct marks *m = *state;
 	watch(m);
-	for (uint32_t no = 5; no < 25; no++) {
-		SAY(begun, no);
-		SAY(gc_no, no);
-		tell(no, no, true);
-		assert_true(is_good(m, no));
-	}
+	for (uint32_t no = 5; no < 25; no++)
+		collect(m, no);
 	assert_in_range(ASK(heaps), 1, 19);
 	assert_int_equal(marks_cost(m).parts, 20 - ASK(heaps));
+}
+
+/* Whether the thread has said so after what came last. */
+static bool is_idle(struct marks *m)
+{
+	uint32_t before = ASK(idles);
+	mark_reading_free(marks_take(m, TGID, 1000)); /* a collection that never was: some rounds of the thread */
+	return ASK(idles) > before;
+}
+
+/* Known as of the last round of the thread, for objects that were logged before it. */
+static void test_none_is_left(void **state)
+{
+	struct marks *m = *state;
+	watch(m);
+	collect(m, 5);
+	is_idle(m);
+	assert_true(marks_none_left(m));
+	SAY(logged, 1);
+	assert_false(marks_none_left(m));
+	collect(m, 6);
+	is_idle(m);
+	assert_false(marks_none_left(m)); /* it lives */
+	marks_forget(m, TGID, now_ns());
+	for (int i = 0; i < 30000 && !marks_none_left(m); i++)
+		usleep(1000);
+	assert_true(marks_none_left(m));
+}
+
+/* The kernel learns when no collection is of interest, until when, and up to which logged object. */
+static void test_idle_while_nothing_is_sampled(void **state)
+{
+	struct marks *m = *state;
+	watch(m);
+	collect(m, 5);
+	is_idle(m);
+	assert_true(ASK(idle).until_ns > 0);
+	assert_int_equal(ASK(idle).logged, 0);
+	SAY(logged, 1);
+	collect(m, 6); /* its object is there, and stays */
+	assert_false(is_idle(m));
+	assert_int_equal(ASK(idle).logged, 0);
 }
 
 /* A half-written header is invalid: three attempts. */
@@ -416,7 +515,7 @@ static void test_who_is_gone_is_not_waited_for(void **state)
 	uint64_t gc_no;
 	assert_null(marks_take(m, TGID, 5)); /* not watched */
 	watch(m);
-	marks_forget(m, TGID);
+	marks_forget(m, TGID, now_ns());
 	assert_null(marks_take(m, TGID, 5));
 	assert_int_equal(marks_count(m, TGID, &gc_no), -ENOENT);
 	watch(m); /* the number's next owner */
@@ -431,7 +530,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_each_collection_is_read_once),
 		T(test_what_came_too_late_is_no_reading),
+		T(test_unsure_whose_the_marks_are),
+		T(test_none_is_left),
 		T(test_nothing_sampled),
+		T(test_idle_while_nothing_is_sampled),
 		T(test_bad_headers_are_read_again),
 		T(test_not_yet_is_not_never),
 		T(test_never),

@@ -67,10 +67,10 @@ void __wrap_marks_settle(struct marks *m, uint32_t tgid)
 	parts.settled += tgid == parts.watched;
 }
 
-void __wrap_marks_forget(struct marks *m, uint32_t tgid);
-void __wrap_marks_forget(struct marks *m, uint32_t tgid)
+void __wrap_marks_forget(struct marks *m, uint32_t tgid, uint64_t time_ns);
+void __wrap_marks_forget(struct marks *m, uint32_t tgid, uint64_t time_ns)
 {
-	(void)m, (void)tgid;
+	(void)m, (void)tgid, (void)time_ns;
 	parts.forgotten++;
 }
 
@@ -97,10 +97,10 @@ int __wrap_liveness_unseen(struct liveness *l, const struct proc *p, const struc
 	return parts.unseen_refusal;
 }
 
-void __wrap_liveness_gone(struct liveness *l, struct proc_id proc);
-void __wrap_liveness_gone(struct liveness *l, struct proc_id proc)
+void __wrap_liveness_gone(struct liveness *l, struct proc_id proc, uint64_t time_ns);
+void __wrap_liveness_gone(struct liveness *l, struct proc_id proc, uint64_t time_ns)
 {
-	(void)l, (void)proc;
+	(void)l, (void)proc, (void)time_ns;
 	parts.gone++;
 }
 
@@ -211,7 +211,7 @@ static void assert_said(struct scene *s, bool collected, const char *wanted)
 static void nothing_runs_before_the_first_collector(void **state)
 {
 	struct scene *s = *state;
-	gcwatch_gone(&s->g, (struct proc_id){ 1 }, 70);
+	gcwatch_gone(&s->g, (struct proc_id){ 1 }, 70, 1);
 	gcwatch_poll(&s->g, 1);
 	gcwatch_count(&s->g);
 	assert_said(s, false, "");
@@ -235,7 +235,7 @@ static void one_reader_is_of_all_processes(void **state)
 	assert_int_equal(parts.ops.part, PART_ALL);
 	parts.ops.event(parts.ops.ctx, &(struct event){ 0 });
 	assert_int_equal(s->events, 1);
-	gcwatch_gone(&s->g, (struct proc_id){ 1 }, 70);
+	gcwatch_gone(&s->g, (struct proc_id){ 1 }, 70, 1);
 	assert_int_equal(parts.gone, 1);
 	assert_int_equal(parts.forgotten, 1);
 }

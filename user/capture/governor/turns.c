@@ -64,6 +64,11 @@ static void open_window(struct turns *t)
 
 static void do_turn(struct turns *t)
 {
+	if (t->turn.leave) {
+		probe_window_leave(t->probe);
+		publish_done(t);
+		return;
+	}
 	if (t->turn.window)
 		open_window(t);
 	t->count(t->ctx, true);

@@ -3,6 +3,7 @@
  * governor/turns: a thread that carries out one turn at a time. In: what to do. Out: when it was done.
  *
  *   probes attached -> window opened, counted -> after TURN_LENGTH_NS counted, shut -> probes detached
+ *   probes at collections detached
  */
 #ifndef ALYS_GOVERNOR_TURNS_H
 #define ALYS_GOVERNOR_TURNS_H
@@ -21,6 +22,7 @@
 struct turn {
 	bool window;                                      /* otherwise they are only detached */
 	bool stay;                                        /* they stay attached after the window */
+	bool leave;                                       /* only those that linger are detached, see probe_window_leave */
 	uint64_t interval, interval_then;                 /* during the window, and after it */
 	uint64_t begun_ns, opened_ns, closed_ns, done_ns; /* 0 = not yet */
 };

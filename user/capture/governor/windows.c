@@ -29,6 +29,10 @@
 /* How often it is asked whether probes are detached: after a stretch, and after a window, which no other follows sooner. */
 #define DETACHING_MS 5
 #define CLOSING_NS 15000000ull
+/* In a gap it is asked that soon whether probes at collections can leave, and then by and by less often. */
+#define LEAVE_NS 5000000ull
+/* Not that shortly before a window: to detach them takes some tens of milliseconds. */
+#define LEAVE_ROOM_NS 50000000ull
 
 enum state {
 	ATTACHED,  /* probes are attached all the time */
@@ -36,6 +40,7 @@ enum state {
 	GAP,
 	WINDOW,  /* they are being attached, or a window is open */
 	CLOSING, /* its window was reported, and they are being detached */
+	LEAVING, /* a gap: probes at collections are being detached */
 };
 
 /* A process, and the gauge by which its windows are corrected. */
@@ -64,12 +69,14 @@ struct windows {
 	bool inside;         /* `current` is set */
 	uint64_t until_ns;   /* later events belong to the stretch after `current` */
 	uint64_t due_ns, noted_ns, shut_ns, looked_ns, paused_ns;
+	uint64_t leave_ns; /* in a gap: when it is asked next whether probes at collections can leave */
+	bool finishing;    /* no turn begins */
 	uint64_t covered_ns, begun_ns, in_ns;
-	double put_in_s; /* recent time to attach probes */
-	struct window_spent spent;
-	struct map cpu;        /* tgid -> ns of CPU time at the last look */
-	uint64_t cpu_ended_ns; /* of processes that ended since, what is not in it */
-	uint64_t since_ns;     /* processes that began later are counted whole */
+	double put_in_s;                    /* recent time to attach probes */
+	struct window_spent spent, opening; /* at the last look, and when the last window was to be opened */
+	struct map cpu;                     /* tgid -> ns of CPU time at the last look */
+	uint64_t cpu_ended_ns;              /* of processes that ended since, what is not in it */
+	uint64_t since_ns;                  /* processes that began later are counted whole */
 	bool ended;
 	struct turns *turns;
 };
@@ -159,6 +166,19 @@ static double took_s(const struct windows *w, const struct window_spent *s)
 	return w->price.entry.cold_s * (double)s->traps + w->price.back.cold_s * (double)s->returns + (double)s->sample_ns / 1e9;
 }
 
+/*
+ * What probes that stay have taken since the last look. Those at collections stay in gaps, if at all: in a window or a stretch they
+ * are a part of what that costs.
+ */
+static double kept_s(const struct windows *w, const struct window_spent *now)
+{
+	const struct window_spent *then = &w->spent, *until = now;
+	if (probe_window_may_leave(w->c.h->probe))
+		until = w->state == CLOSING ? &w->opening : w->state == ATTACHED || w->state == DETACHING ? then : now;
+	uint64_t traps = now->kept - then->kept + until->collections - then->collections;
+	return w->price.entry.cold_s * (double)traps + (double)(until->collections_ns - then->collections_ns) / 1e9;
+}
+
 static void note(struct windows *w, uint64_t now, uint64_t in_ns, bool turn)
 {
 	struct window_spent spent;
@@ -166,7 +186,7 @@ static void note(struct windows *w, uint64_t now, uint64_t in_ns, bool turn)
 		return;
 	struct spending s = {
 		.probes_s = took_s(w, &spent) - took_s(w, &w->spent),
-		.kept_s = w->price.entry.cold_s * (double)(spent.kept - w->spent.kept),
+		.kept_s = kept_s(w, &spent),
 		.stalled_s = (double)(spent.stalled_ns - w->spent.stalled_ns) / 1e9,
 		.cpu_s = cpu_since(w),
 		.wall_s = (double)(now - w->noted_ns) / 1e9,
@@ -336,6 +356,7 @@ static void begin_gap(struct windows *w, uint64_t from, double mean_s)
 {
 	w->shut_ns = from;
 	w->due_ns = from + (uint64_t)(1e9 * schedule_gap(&w->schedule, mean_s));
+	w->leave_ns = from;
 	w->state = GAP;
 }
 
@@ -345,7 +366,7 @@ static void update_attached(struct windows *w, uint64_t now)
 		return;
 	update_counts(w);
 	note(w, now, now - w->noted_ns, false);
-	if (!(budget_gap(&w->budget) > 0) || !probe_window_links(w->c.h->probe))
+	if (w->finishing || !(budget_gap(&w->budget) > 0) || !probe_window_links(w->c.h->probe))
 		return;
 	update_counts(w);
 	const struct turn t = { .interval_then = w->c.rate->interval, .begun_ns = now };
@@ -385,11 +406,34 @@ static uint64_t interval_of(const struct windows *w, uint64_t now)
 	return bytes > 1 ? (uint64_t)bytes : 1;
 }
 
+/*
+ * What windows sampled in collected heaps mostly dies at the next collection. From then on probes there would only cost, and a
+ * small heap is collected hundreds of times a second.
+ */
+static bool leave(struct windows *w, uint64_t now)
+{
+	if (now < w->leave_ns || w->due_ns < now + LEAVE_ROOM_NS)
+		return false;
+	w->leave_ns = now + LEAVE_NS + (now - w->shut_ns) / 4;
+	if (probe_window_may_leave(w->c.h->probe) && w->c.none_live(w->c.ctx) &&
+	    turns_ask(w->turns, &(struct turn){ .leave = true }))
+		w->state = LEAVING;
+	return w->state == LEAVING;
+}
+
+static void update_leaving(struct windows *w)
+{
+	if (turns_now(w->turns).done_ns)
+		w->state = GAP;
+}
+
 /* Records of the last window or stretch must be read from the ring before the next window is reported. */
 static void update_gap(struct windows *w, uint64_t now)
 {
 	if (now - w->looked_ns >= look_ns(w))
 		update_counts(w);
+	if (w->finishing || leave(w, now))
+		return;
 	if (now < w->due_ns || *w->c.read_ns <= w->shut_ns + TURN_COME_BACK_NS)
 		return;
 	struct turn t = { .window = true,
@@ -397,6 +441,8 @@ static void update_gap(struct windows *w, uint64_t now)
 			  .interval = interval_of(w, now),
 			  .interval_then = w->c.rate->interval,
 			  .begun_ns = now };
+	if (probe_window_spent(w->c.h->probe, &w->opening))
+		w->opening = w->spent;
 	if (turns_ask(w->turns, &t))
 		w->state = WINDOW;
 }
@@ -528,6 +574,7 @@ bool windows_update(struct windows *w)
 	case GAP: update_gap(w, now); break;
 	case WINDOW: update_window(w); break;
 	case CLOSING: update_closing(w); break;
+	case LEAVING: update_leaving(w); break;
 	}
 	return !windows_is_open(w);
 }
@@ -549,8 +596,10 @@ void windows_weigh(const struct windows *w, struct event *e)
 static void finish_turn(struct windows *w)
 {
 	turns_await(w->turns);
+	w->finishing = true;
 	windows_update(w);
 	windows_update(w);
+	w->finishing = false;
 	update_counts(w);
 	if (w->state == ATTACHED)
 		w->covered_ns += now_ns() - w->shut_ns;
@@ -592,9 +641,8 @@ static void conclude(struct windows *w)
 	double spent = budget_spent(&w->budget), kept = budget_kept(&w->budget);
 	char all[TEXT_PERCENT], stay[TEXT_PERCENT];
 	if (kept > w->budget.max)
-		log_warn("probes took %s of the CPU time, not %g %%: those that see frees or a collector without counter stay "
-			 "in, and "
-			 "took %s; --profile allocations leaves frees out",
+		log_warn("probes took %s of the CPU time, not %g %%: those that see frees, a collector without counter, or "
+			 "collections while a sampled object lives, stay in, and took %s; --profile allocations leaves frees out",
 			 text_percent(all, spent), 100 * w->budget.max, text_percent(stay, kept));
 }
 
@@ -687,6 +735,13 @@ int windows_over_fd(const struct windows *w)
 	return turns_over_fd(w->turns);
 }
 
+/* Of a gap. */
+static uint64_t next_ns(const struct windows *w)
+{
+	uint64_t look = w->looked_ns + look_ns(w), first = w->due_ns < look ? w->due_ns : look;
+	return w->leave_ns < first ? w->leave_ns : first;
+}
+
 static int ms_until(uint64_t then_ns)
 {
 	uint64_t now = now_ns();
@@ -699,8 +754,9 @@ int windows_wait_ms(const struct windows *w)
 		return -1;
 	switch (w->state) {
 	case ATTACHED: return (int)(LOOK_NS / 1000000);
-	case DETACHING: return DETACHING_MS;
-	case GAP: return ms_until(w->due_ns < w->looked_ns + look_ns(w) ? w->due_ns : w->looked_ns + look_ns(w));
+	case DETACHING:
+	case LEAVING: return DETACHING_MS;
+	case GAP: return ms_until(next_ns(w));
 	case CLOSING: return ms_until(w->shut_ns + CLOSING_NS);
 	default: return -1; /* until windows_over_fd is readable */
 	}

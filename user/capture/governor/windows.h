@@ -25,6 +25,7 @@ struct windows_config {
 	bool live;               /* the consumer reads while it runs: windows carry the count so far */
 	void *ctx;
 	void (*event)(void *ctx, const struct event *e); /* for a window */
+	bool (*none_live)(void *ctx);                    /* no sampled object is left in any collected heap; asked in gaps */
 };
 
 struct windows_facts {

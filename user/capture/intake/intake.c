@@ -146,6 +146,7 @@ static struct intake_collection collection_of(const struct alys_ev_gc *g)
 		.begun_ns = g->begun,
 		.marked_ns = g->marked,
 		.stack_hash = g->stack,
+		.idle = g->h.flags & ALYS_F_IDLE,
 	};
 }
 

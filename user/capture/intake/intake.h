@@ -60,6 +60,7 @@ struct intake_collection {
 	uint64_t serial;              /* number of collections started in this process so far */
 	uint64_t begun_ns, marked_ns; /* 0 = unknown */
 	uint64_t stack_hash;
+	bool idle; /* DONE: the mark reader was not woken, as no sampled object can have died */
 };
 
 /* MAPPED: the dynamic linker has loaded or unloaded libraries, or is about to. USED: before an EXIT, with windows. */

@@ -92,6 +92,7 @@ int sizes_set(struct alys_bpf *skel, const struct probe_config *cfg)
 		{ skel->maps.targets, SMALL, true },
 		{ skel->maps.losses, SMALL, true },
 		{ skel->maps.gc_states, SMALL, true },
+		{ skel->maps.gc_idle, SMALL, true },
 		{ skel->maps.map_lists, SMALL, true },
 		{ skel->maps.seen, SMALL, true },
 	};

@@ -26,6 +26,7 @@ struct batches {
 struct plan {
 	const struct probe_order *order;
 	bool exits_only; /* entries are attached already */
+	bool gc_calls;   /* there are some that stay */
 	struct site_set *set;
 	size_t next_place;           /* number of the next site within `set` */
 	struct batches stay, window; /* attached always, or during windows only */
@@ -228,6 +229,7 @@ static int plan_entry(struct plan *plan, struct probe *p, const struct site *s, 
 	if (by_frame && o->proof)
 		wire.flags |= ALYS_SITE_TRIAL;
 	wire.flags |= window_flags(p, o->sites, s);
+	plan->gc_calls |= is_collected(s) && !(wire.flags & ALYS_SITE_WINDOW);
 	int rc = publish_site(plan, p, &wire, &cookie, err);
 	return rc || plan->exits_only ? rc : add_entry(plan, batches_of(plan, &wire), p, s, by_frame, cookie);
 }
@@ -367,8 +369,10 @@ static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
 	/* The last one first: the one for calls is being loaded from the beginning. */
 	for (size_t i = n; i-- && !rc;)
 		rc = order[i]->offsets_cnt ? program_ready(p, order[i]->prog, err) : 0;
-	for (size_t i = 0; i < n && !rc; i++)
+	for (size_t i = 0; i < n && !rc; i++) {
+		order[i]->gc_calls = plan->gc_calls && !order[i]->window;
 		rc = batch_attach(order[i], p, plan->order->tgid, plan->order->file_fd, err);
+	}
 	for (size_t i = 0; i < n; i++)
 		batch_free(order[i]);
 	return rc;

@@ -54,7 +54,7 @@ static int refused(int code, const char *path, struct err *err)
 	return err_set(err, code, "cannot probe %s: %s", path, strerror(code));
 }
 
-/* A link for windows is made even between windows, to find out now whether it can be, and detached again. */
+/* A link for windows is made even between windows, to find out now whether it can be, and detached again unless it lingers. */
 static int add_multi(const struct batch *b, struct probe *p, const struct rights_link *l, struct reattach *reattach)
 {
 	struct attachment *a = VEC_PUSH(p, attachments);
@@ -69,11 +69,13 @@ static int add_multi(const struct batch *b, struct probe *p, const struct rights
 		p->attachments_cnt--;
 		return a->fd;
 	}
-	if (reattach && p->windows_detached) {
+	if (reattach && p->windows_detached && !b->lingers) {
 		detaching_put(a, 1);
 		a->fd = -1;
 	}
 	a->reattach = reattach;
+	a->lingers = b->lingers;
+	a->gc_calls = b->gc_calls;
 	return 0;
 }
 

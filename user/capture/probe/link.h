@@ -23,6 +23,8 @@ struct batch {
 	bool session;
 	bool not_allocator; /* not in an allocator, in a file that may contain one */
 	bool window;        /* attached during windows only */
+	bool lingers;       /* the same, and afterwards until probe_window_leave */
+	bool gc_calls;      /* calls of a collector, attached all the time: then none of those that linger may leave */
 	uint32_t trial;     /* detached when this trial ends, 0 = none */
 	uint64_t *offsets;  /* file offsets */
 	size_t offsets_cnt, offsets_cap;

@@ -265,6 +265,7 @@ struct probe *probe_open(const struct probe_config *cfg, struct err *err)
 	}
 	pthread_mutex_init(&p->lock, NULL);
 	p->windowed = cfg->windowed;
+	p->lingering = true;
 	p->page_windows = cfg->page_windows;
 	p->no_frees = cfg->no_frees;
 	if (files_init(&p->files) ? err_set(err, ENOMEM, "out of memory") : load(p, cfg, err)) {

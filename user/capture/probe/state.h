@@ -45,6 +45,7 @@ struct attachment {
 	struct probe_file file;
 	int fd;                    /* of the link; -1: detached */
 	struct reattach *reattach; /* attached during windows only; NULL = always */
+	bool lingers, gc_calls;    /* see struct batch */
 };
 
 #define LISTENING 8
@@ -61,7 +62,8 @@ struct probe {
 	struct attachment *attachments;
 	size_t attachments_cnt, attachments_cap;
 	pthread_mutex_t lock;  /* protects attachments, and: */
-	bool windows_detached; /* those for windows are detached */
+	bool windows_detached; /* those for windows are detached, but for those that linger */
+	bool lingering;        /* these are attached, if there are any: from the beginning, or since a window */
 	bool windowed;         /* as configured, like: */
 	bool no_frees;
 	bool page_windows;

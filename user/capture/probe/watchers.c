@@ -10,6 +10,7 @@
 #include <bpf/libbpf.h>
 
 #include "alys.skel.h"
+#include "base/log.h"
 #include "probe/link.h"
 
 static int publish(struct probe *p, struct probed_file *file, const struct alys_gc_site *site, uint32_t *index, struct err *err)
@@ -32,9 +33,9 @@ int probe_attach_collections(struct probe *p, uint32_t tgid, int file_fd, const 
 {
 	/* Ends first: if a begin was seen, an end is expected. */
 	struct batch phases[] = {
-		{ .prog = p->skel->progs.gc_end },
-		{ .prog = p->skel->progs.gc_mark },
-		{ .prog = p->skel->progs.gc_begin },
+		{ .prog = p->skel->progs.gc_end, .window = p->windowed, .lingers = p->windowed },
+		{ .prog = p->skel->progs.gc_mark, .window = p->windowed, .lingers = p->windowed },
+		{ .prog = p->skel->progs.gc_begin, .window = p->windowed, .lingers = p->windowed },
 	};
 	const size_t n = sizeof(phases) / sizeof(phases[0]);
 	static const uint32_t order[] = { ALYS_GC_ENDS, ALYS_GC_MARKED, ALYS_GC_BEGINS };
@@ -116,6 +117,27 @@ int probe_next_logged_object(const struct probe *p, uint64_t *at, struct alys_sa
 	}
 	/* Either it is being written, or a later entry has overwritten it. */
 	return before > *at + 1 || after > *at + 1 ? -EOVERFLOW : 0;
+}
+
+uint64_t probe_objects_logged(const struct probe *p)
+{
+	return __atomic_load_n(&p->skel->bss->object_log_cnt, __ATOMIC_ACQUIRE);
+}
+
+uint32_t probe_gc_era(const struct probe *p)
+{
+	return __atomic_load_n(&p->skel->bss->gc_era, __ATOMIC_SEQ_CST);
+}
+
+void probe_collections_idle(struct probe *p, uint32_t tgid, const struct alys_gc_idle *idle)
+{
+	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.gc_idle), &tgid, idle, BPF_ANY))
+		log_dbg("collections of process %u wake the mark reader: %s", tgid, strerror(errno));
+}
+
+void probe_collections_not_idle(struct probe *p, uint32_t tgid)
+{
+	bpf_map_delete_elem(bpf_map__fd(p->skel->maps.gc_idle), &tgid);
 }
 
 void probe_call_at_begins(struct probe *p, int on)

@@ -14,6 +14,7 @@
 #include "access/rights.h"
 #include "alys.skel.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "probe/detaching.h"
 #include "probe/load.h"
 
@@ -73,7 +74,7 @@ size_t probe_window_links(struct probe *p)
 	size_t n = p->page_windows;
 	pthread_mutex_lock(&p->lock);
 	for (size_t i = 0; i < p->attachments_cnt; i++)
-		n += p->attachments[i].reattach != NULL;
+		n += p->attachments[i].reattach && !p->attachments[i].lingers;
 	pthread_mutex_unlock(&p->lock);
 	return n;
 }
@@ -90,16 +91,56 @@ static int listen_in_window(struct probe *p, bool on)
 	return rc;
 }
 
-/* A link whose process has ended stays detached. */
+/* A link whose process has ended, or no longer maps the file, stays detached. False: another one could not be made. */
+static bool attach_link(struct attachment *a)
+{
+	a->fd = rights_link(&a->reattach->link);
+	return a->fd >= 0 || a->fd == -ESRCH || a->fd == -ESTALE;
+}
+
+/* Those that linger in turned order: begins of collections first, by which it is known whose the marks are. */
+static bool attach_links(struct probe *p, bool lingering)
+{
+	bool made = true;
+	size_t n = p->attachments_cnt;
+	for (size_t i = 0; i < n; i++) {
+		struct attachment *a = &p->attachments[lingering ? n - 1 - i : i];
+		if (a->reattach && a->lingers == lingering && a->fd < 0)
+			made &= attach_link(a);
+	}
+	return made;
+}
+
+static void detach_links(struct probe *p, bool lingering)
+{
+	for (size_t i = 0; i < p->attachments_cnt; i++) {
+		struct attachment *a = &p->attachments[i], gone = *a;
+		if (!a->reattach || a->lingers != lingering || a->fd < 0)
+			continue;
+		gone.reattach = NULL;
+		a->fd = -1;
+		detaching_put(&gone, 1);
+	}
+}
+
+/* Before others are attached, and before they are detached. */
+static void begin_gc_era(struct probe *p)
+{
+	__atomic_add_fetch(&p->skel->bss->gc_era, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Those at collections first, and without them nothing is sampled: nobody would see its end. */
 void probe_window_attach(struct probe *p)
 {
 	pthread_mutex_lock(&p->lock);
 	p->windows_detached = false;
-	for (size_t i = 0; i < p->attachments_cnt; i++) {
-		struct attachment *a = &p->attachments[i];
-		if (a->reattach && a->fd < 0)
-			a->fd = rights_link(&a->reattach->link);
-	}
+	if (!p->lingering)
+		begin_gc_era(p);
+	p->lingering = attach_links(p, true);
+	if (!p->lingering)
+		log_info("no window: probes at collections could not be attached");
+	else
+		attach_links(p, false);
 	if (p->page_windows && !p->listening_pages)
 		p->listening_pages = !listen_in_window(p, true);
 	pthread_mutex_unlock(&p->lock);
@@ -122,19 +163,47 @@ void probe_window_detach(struct probe *p)
 {
 	pthread_mutex_lock(&p->lock);
 	p->windows_detached = true;
-	for (size_t i = 0; i < p->attachments_cnt; i++) {
-		struct attachment *a = &p->attachments[i], gone = *a;
-		if (!a->reattach || a->fd < 0)
-			continue;
-		gone.reattach = NULL;
-		a->fd = -1;
-		detaching_put(&gone, 1);
-	}
+	detach_links(p, false);
 	if (p->page_windows)
 		listen_in_window(p, false);
 	p->listening_pages = false;
 	pthread_mutex_unlock(&p->lock);
 	detaching_await();
+}
+
+/* The lock is held. */
+static bool may_leave(const struct probe *p)
+{
+	bool some = false;
+	for (size_t i = 0; i < p->attachments_cnt; i++) {
+		const struct attachment *a = &p->attachments[i];
+		if (a->gc_calls)
+			return false;
+		some |= a->lingers && a->fd >= 0;
+	}
+	return some;
+}
+
+bool probe_window_may_leave(struct probe *p)
+{
+	pthread_mutex_lock(&p->lock);
+	bool may = may_leave(p);
+	pthread_mutex_unlock(&p->lock);
+	return may;
+}
+
+void probe_window_leave(struct probe *p)
+{
+	pthread_mutex_lock(&p->lock);
+	bool may = may_leave(p);
+	if (may) {
+		begin_gc_era(p);
+		detach_links(p, true);
+		p->lingering = false;
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (may)
+		detaching_await();
 }
 
 /* Of faults that were passed over, as large a part is the targets' as of the others since the last call. */
@@ -155,8 +224,10 @@ int probe_window_spent(struct probe *p, struct window_spent *out)
 	uint64_t pages = s.n[ALYS_ST_HIT_PAGE] + s.n[ALYS_ST_HIT_GONE];
 	*out = (struct window_spent){ .traps = s.n[ALYS_ST_TRAPS] - s.n[ALYS_ST_TRAPS_RETURN],
 				      .kept = s.n[ALYS_ST_TRAPS_KEPT],
+				      .collections = s.n[ALYS_ST_TRAPS_GC],
+				      .collections_ns = s.n[ALYS_ST_GC_TIME],
 				      .returns = s.n[ALYS_ST_TRAPS_RETURN],
-				      .sample_ns = s.n[ALYS_ST_SAMPLE_TIME] + pages * PAGE_SAMPLE_NS };
+				      .sample_ns = s.n[ALYS_ST_SAMPLE_TIME] + s.n[ALYS_ST_GC_TIME] + pages * PAGE_SAMPLE_NS };
 	pthread_mutex_lock(&p->lock);
 	out->stalled_ns = p->rewriting_ns;
 	pthread_mutex_unlock(&p->lock);

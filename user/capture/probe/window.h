@@ -13,7 +13,7 @@
 
 /* What stops at probes cost here. */
 int probe_window_price(struct probe *p, struct stop_prices *out, struct err *err);
-/* Number of attachments that are detached between windows. */
+/* Number of attachments that are detached after each window. */
 size_t probe_window_links(struct probe *p);
 /*
  * Attaches them; calls count between the next two, with `interval` in force. Calls that return after the second one
@@ -22,15 +22,23 @@ size_t probe_window_links(struct probe *p);
 void probe_window_attach(struct probe *p);
 void probe_window_open(struct probe *p, uint64_t interval);
 void probe_window_shut(struct probe *p, uint64_t interval);
-/* Detaches them and waits. */
+/*
+ * Detaches them and waits, but for those at collections, which linger: what the window sampled is followed until it is dead. They
+ * leave when no sampled object is left in a collected heap, until the next probe_window_attach.
+ */
 void probe_window_detach(struct probe *p);
+/* Is there one that lingers, and no collector whose calls are sampled all the time? */
+bool probe_window_may_leave(struct probe *p);
+void probe_window_leave(struct probe *p);
 
 struct window_spent {
-	uint64_t traps;      /* total, but for return probes */
-	uint64_t kept;       /* of these, at probes that stay attached */
-	uint64_t returns;    /* total */
-	uint64_t sample_ns;  /* total that samples took beside traps: measured at calls, assumed for pages */
-	uint64_t stalled_ns; /* total, by which attaching and detaching held up each processor */
+	uint64_t traps;          /* total, but for return probes */
+	uint64_t kept;           /* of these, at probes that stay attached */
+	uint64_t collections;    /* of these, at collections */
+	uint64_t collections_ns; /* total that those took beside traps */
+	uint64_t returns;        /* total */
+	uint64_t sample_ns;      /* total that samples and collections took beside traps: measured at calls, assumed for pages */
+	uint64_t stalled_ns;     /* total, by which attaching and detaching held up each processor */
 };
 
 int probe_window_spent(struct probe *p, struct window_spent *out);

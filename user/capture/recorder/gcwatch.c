@@ -76,13 +76,13 @@ void gcwatch_unseen(struct gc_watch *g, const struct proc *p, const struct unsee
 	}
 }
 
-void gcwatch_gone(struct gc_watch *g, struct proc_id proc, uint32_t tgid)
+void gcwatch_gone(struct gc_watch *g, struct proc_id proc, uint32_t tgid, uint64_t time_ns)
 {
 	if (g->liveness)
-		liveness_gone(g->liveness, proc);
+		liveness_gone(g->liveness, proc, time_ns);
 	/* Its collector may be known even if nothing of its heap was recorded. */
 	if (g->marks)
-		marks_forget(g->marks, tgid);
+		marks_forget(g->marks, tgid, time_ns);
 }
 
 int gcwatch_event(struct gc_watch *g, uint32_t tgid, const struct event *e)
@@ -98,6 +98,11 @@ int gcwatch_collection(struct gc_watch *g, const struct intake_collection *c, co
 int gcwatch_read_until(struct gc_watch *g, uint64_t time_ns)
 {
 	return g->liveness ? liveness_read_until(g->liveness, time_ns) : 0;
+}
+
+bool gcwatch_none_live(const struct gc_watch *g)
+{
+	return g->marks && marks_none_left(g->marks);
 }
 
 void gcwatch_poll(struct gc_watch *g, uint64_t now_ns)

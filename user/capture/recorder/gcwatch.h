@@ -28,13 +28,15 @@ int gcwatch_add(struct gc_watch *g, uint32_t tgid, struct err *err);
 /* They cannot be observed. flagged: events mark its objects (EVENT_F_GC). */
 void gcwatch_unseen(struct gc_watch *g, const struct proc *p, const struct unseen *u, bool flagged);
 /* The heap belongs to another proc_id now, or is gone, or is no longer traced. */
-void gcwatch_gone(struct gc_watch *g, struct proc_id proc, uint32_t tgid);
+void gcwatch_gone(struct gc_watch *g, struct proc_id proc, uint32_t tgid, uint64_t time_ns);
 
 /* -ENOMEM, as in liveness.h. */
 int gcwatch_event(struct gc_watch *g, uint32_t tgid, const struct event *e);
 int gcwatch_collection(struct gc_watch *g, const struct intake_collection *c, const struct event *e);
 int gcwatch_read_until(struct gc_watch *g, uint64_t time_ns);
 
+/* No sampled object is left in any collected heap that is observed, as far as its collections were read. */
+bool gcwatch_none_live(const struct gc_watch *g);
 /* Call often: checks collectors that are not observed. */
 void gcwatch_poll(struct gc_watch *g, uint64_t now_ns);
 /* Several times a second: reads for which collections the kernel had no room. */

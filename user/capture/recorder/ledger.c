@@ -212,6 +212,7 @@ static void put_collections(struct ledger *g, const struct ledger_sources *in)
 	}
 	put(g, "marks-us", "microseconds spent on reading marks", COUNT_NOTE, cost.total_ns / 1000);
 	put(g, "marks-in-part", "collections at which only marks of sampled objects were read", COUNT_NOTE, cost.parts);
+	put(g, "marks-of-none", "collections at which no mark was read: no sampled object was left", COUNT_NOTE, cost.none);
 	put_state(g, "marks-longest-us", "microseconds that the longest reading of marks took", cost.longest_ns / 1000);
 	put_state(g, "judged-longest-us",
 		  "microseconds of the processor, at most, to find the dead of a collection and write them", n.longest_ns / 1000);

@@ -207,7 +207,7 @@ static void on_exec(struct live *l, const struct intake_who *who, uint64_t progr
 	if (l->h.counting)
 		entries_exec(&l->entries, who->tgid, program);
 	const struct proc_id old = target_find(l->h.targets, who->tgid);
-	gcwatch_gone(&l->gc, old, who->tgid);
+	gcwatch_gone(&l->gc, old, who->tgid, who->time_ns);
 	write_mark(l, (struct event){ .kind = EVENT_EXEC, .proc = old, .tid = who->tid, .time_ns = who->time_ns });
 	live_memory_ends(l, old);
 	attach_exec(l->attach, who->tgid);
@@ -258,7 +258,7 @@ void live_ends(struct live *l, const struct intake_who *who, uint64_t status)
 		return;
 	if (l->h.counting)
 		entries_end(&l->entries, who->tgid);
-	gcwatch_gone(&l->gc, proc, who->tgid);
+	gcwatch_gone(&l->gc, proc, who->tgid, who->time_ns);
 	windows_process_ends(l->windows, who->tgid);
 	write_exit(l, proc, who, status);
 	live_memory_ends(l, proc);
@@ -404,6 +404,12 @@ bool live_takes_all(const struct live *l)
 	return l->h.select && l->h.select->all;
 }
 
+static bool on_none_live(void *ctx)
+{
+	const struct live *l = ctx;
+	return gcwatch_none_live(&l->gc);
+}
+
 /*
  * Without kernel support for windows an endless recording continues: it has other ways to reduce its load. So does one whose
  * user gave no limit.
@@ -418,7 +424,8 @@ static int open_windows(struct live *l, struct err *err)
 					  .read_ns = &l->read_ns,
 					  .live = l->h.o->live,
 					  .ctx = l,
-					  .event = on_made };
+					  .event = on_made,
+					  .none_live = on_none_live };
 	l->windows = windows_new(&c, err);
 	if (l->windows)
 		return 0;

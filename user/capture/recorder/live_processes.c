@@ -52,7 +52,7 @@ void live_forget_processes(struct live *l)
 	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
 		if (target_find(l->h.targets, p->tgid).n != p->id.n)
 			continue;
-		gcwatch_gone(&l->gc, p->id, p->tgid);
+		gcwatch_gone(&l->gc, p->id, p->tgid, now_ns());
 		live_memory_ends(l, p->id);
 		target_gone(l->h.targets, p->tgid);
 		tables_drop_mappings(probe_tables(l->h.probe), p->tgid);

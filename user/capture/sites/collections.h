@@ -43,7 +43,7 @@ struct probe;
 int probe_attach_collections(struct probe *p, uint32_t tgid, int file_fd, const struct collection_sites *c, struct err *err);
 /* The small ring that wakes the mark reader. */
 int probe_collections_fd(const struct probe *p);
-/* Number of collections started in the process; 0 if none was seen. */
+/* Number of collections that were seen to start in the process. */
 uint64_t probe_collections_begun(const struct probe *p, uint32_t tgid);
 /*
  * The log of sampled objects in collected heaps, available before their events: returns the entry after *at (0 at
@@ -54,6 +54,14 @@ int probe_next_logged_object(const struct probe *p, uint64_t *at, struct alys_sa
 int probe_collections_states(const struct probe *p);
 /* Identifies the process' last stop at the end of a collection; 0 = none. */
 uint64_t probe_last_stop(int states_fd, uint32_t tgid);
+/* struct alys_gc_idle of a process; no room for it is no error: the reader is woken then. */
+void probe_collections_idle(struct probe *p, uint32_t tgid, const struct alys_gc_idle *idle);
+/* It ended, or executes another program. */
+void probe_collections_not_idle(struct probe *p, uint32_t tgid);
+/* Changes whenever probes at collections come or go, with windows: collections may have begun unseen. */
+uint32_t probe_gc_era(const struct probe *p);
+/* Number of objects logged so far. */
+uint64_t probe_objects_logged(const struct probe *p);
 /* Wake the reader when collections begin, too. */
 void probe_call_at_begins(struct probe *p, int on);
 /* Targets may be stopped at the end of a collection until this time (CLOCK_MONOTONIC). */

@@ -287,9 +287,17 @@ static bool is_due(const struct heap_state *h, uint64_t time_ns)
 	return h->finished_gc.kind && (!h->reading || h->reading->until_ns < time_ns);
 }
 
+/* Collections before its first object could free nothing, whether they were seen or not. */
+static void begin_at(struct heap_state *h, const struct event *e)
+{
+	if (!h->objects.count && h->gc_no_known && (int32_t)(e->gc_no - h->gc_no) > 0)
+		h->gc_no = e->gc_no;
+}
+
 static int remember(struct liveness *l, struct heap_state *h, const struct event *e)
 {
 	uint64_t size;
+	begin_at(h, e);
 	unrecorded_know(&h->unrecorded, e->addr);
 	int rc = recorded_put(&h->objects, e->addr, e->size, &size);
 	if (rc <= 0)
@@ -342,10 +350,10 @@ static void miss(struct liveness *l, struct heap_state *h, uint64_t n)
 	unrecorded_missed(&h->unrecorded);
 }
 
-/* Counts collections between the last known one and this one: they left no record. */
+/* Counts collections between the last known one and this one: they left no record. Without objects none was looked for. */
 static void count_up_to(struct liveness *l, struct heap_state *h, uint32_t gc_no)
 {
-	uint32_t skipped = h->gc_no_known ? gc_no - h->gc_no - 1 : 0;
+	uint32_t skipped = h->gc_no_known && h->objects.count ? gc_no - h->gc_no - 1 : 0;
 	if (skipped && skipped < 1u << 31) {
 		h->collections += skipped;
 		l->counts.collections += skipped;
@@ -379,7 +387,7 @@ static int on_over(struct liveness *l, struct heap_state *h, const struct intake
 	h->marked = 0;
 	h->finished_gc = *e;
 	h->finished_gc.gc.pause_ns = c->begun_ns && c->marked_ns > c->begun_ns ? c->marked_ns - c->begun_ns : 0;
-	struct mark_reading *r = marks_take(l->marks, h->tgid, c->serial);
+	struct mark_reading *r = c->idle ? marks_of_none(l->marks, c) : marks_take(l->marks, h->tgid, c->serial);
 	if (r && r->good && whole) {
 		h->reading = r;
 		l->pending++;
@@ -398,7 +406,7 @@ int liveness_collection(struct liveness *l, const struct intake_collection *c, c
 	if (!h)
 		return -ENOMEM;
 	if (h->unseen) { /* polled instead */
-		if (c->phase != INTAKE_GC_MARKED)
+		if (c->phase != INTAKE_GC_MARKED && !c->idle)
 			mark_reading_free(marks_take(l->marks, h->tgid, c->serial));
 		return 0;
 	}
@@ -635,7 +643,7 @@ void liveness_report_older(struct liveness *l, uint64_t now_ns, bool all)
 		report_older(l, l->heaps[i], now_ns, all);
 }
 
-void liveness_gone(struct liveness *l, struct proc_id proc)
+void liveness_gone(struct liveness *l, struct proc_id proc, uint64_t time_ns)
 {
 	struct heap_state *h = heap_known(l, proc);
 	if (!h)
@@ -643,7 +651,7 @@ void liveness_gone(struct liveness *l, struct proc_id proc)
 	conclude(l, h);
 	report_older(l, h, 0, true);
 	sum_up(l, h, &l->gone);
-	marks_forget(l->marks, h->tgid);
+	marks_forget(l->marks, h->tgid, time_ns);
 	drop(l, h);
 }
 

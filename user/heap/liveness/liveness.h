@@ -68,7 +68,7 @@ int liveness_unseen(struct liveness *l, const struct proc *p, const struct unsee
 /* Call often: polls processes that are due. no_room: processes whose collections could not be followed. */
 void liveness_poll(struct liveness *l, uint64_t now_ns, uint64_t no_room);
 /* The heap of this process is gone: exit, exec. */
-void liveness_gone(struct liveness *l, struct proc_id proc);
+void liveness_gone(struct liveness *l, struct proc_id proc, uint64_t time_ns);
 /* lost: records of collections that did not fit into the ring; for the last ones nothing else shows the loss. */
 void liveness_exactness(struct liveness *l, uint64_t lost, struct exactness *out);
 

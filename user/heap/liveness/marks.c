@@ -54,6 +54,7 @@ struct watched {
 	uint64_t whole_ns;             /* earliest time of the next complete reading; until then, those of sampled objects */
 	uint64_t since_ns, copied_ns;  /* time of its first reading; time spent on copies */
 	uint32_t over;                 /* the reader thread's, see stops_end */
+	uint64_t told;                 /* `serial` when the kernel was last told that it is idle; likewise */
 	struct heapreader_place place; /* valid when ready */
 	pthread_t prover;
 	bool proving, proved; /* proof begun, ended */
@@ -79,6 +80,7 @@ struct marks {
 	pthread_cond_t changed;
 	bool ending;
 	uint64_t rounds;       /* of the thread: each reads all wake-ups that there are */
+	uint64_t none_left;    /* of the objects up to this place in the log none may be live; UINT64_MAX: some may */
 	struct watched **list; /* pointers: the thread uses elements without the lock */
 	size_t list_cnt, list_cap;
 	struct mark_reading **readings;
@@ -125,6 +127,7 @@ static void free_gone(struct marks *m, bool wait)
 		if (w->proving)
 			pthread_join(w->prover, NULL);
 		object_log_forget(&m->object_log, w->tgid, w->gone_ns);
+		probe_collections_not_idle(m->probe, w->tgid);
 		types_free(&w->types);
 		free(w);
 	}
@@ -281,6 +284,8 @@ static const char *objection(struct marks *m, const struct mark_reading *r, int 
 		return "they cannot be read";
 	if (probe_collections_begun(m->probe, r->tgid) != r->serial)
 		return "the next one began before they were read";
+	if (probe_gc_era(m->probe) != r->era)
+		return "the next one may have begun unseen";
 	if (!r->heap.unnumbered && (uint32_t)r->heap.gc_no != r->gc_no)
 		return "the counter says another one";
 	return r->heap.bad_headers ? "some block headers make no sense" : NULL;
@@ -381,7 +386,9 @@ static void handle_collection(struct marks *m, const struct intake_collection *c
 	}
 	struct mark_reading *r = calloc(1, sizeof(*r));
 	if (r)
-		*r = (struct mark_reading){ .tgid = c->who.tgid, .gc_no = c->gc_no, .serial = c->serial };
+		*r = (struct mark_reading){
+			.tgid = c->who.tgid, .gc_no = c->gc_no, .serial = c->serial, .era = probe_gc_era(m->probe)
+		};
 	if (r && w && w->state == MARKS_READY)
 		read_marks(m, w, r, c->begun_ns);
 	/* Resume the target before anything else. */
@@ -436,6 +443,25 @@ static void sweep_object_log(struct marks *m)
 	m->swept_ns = now;
 }
 
+/*
+ * At a collection without sampled objects nothing is read, so none of them needs to wake this thread until it is time to read all
+ * marks. Objects come by the log only. Told after a wake-up: with thousands of processes each sample of one would else concern all.
+ */
+static void tell_idle(struct marks *m)
+{
+	pthread_mutex_lock(&m->lock);
+	m->none_left = m->object_log.count || m->object_log.lost || m->stop ? UINT64_MAX : m->object_log.at;
+	for (size_t i = 0; i < m->list_cnt && !m->stop; i++) {
+		struct watched *w = m->list[i];
+		const struct alys_gc_idle now = { .logged = m->object_log.at, .until_ns = w->whole_ns };
+		if (w->gone || w->state != MARKS_READY || w->told == w->serial || !object_log_is_empty(&m->object_log, w->tgid))
+			continue;
+		probe_collections_idle(m->probe, w->tgid, &now);
+		w->told = w->serial;
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
 static void *run(void *arg)
 {
 	struct marks *m = arg;
@@ -455,6 +481,7 @@ static void *run(void *arg)
 		wakeup_drain(m->wakeup);
 		open_waiting(m);
 		sweep_object_log(m);
+		tell_idle(m);
 		pthread_mutex_lock(&m->lock);
 		ending = m->ending;
 		m->rounds++;
@@ -496,6 +523,7 @@ struct marks *marks_new(struct probe *p, bool stop, bool compare, struct err *er
 	m->stop = stop;
 	m->compare = compare;
 	m->events = -1;
+	m->none_left = UINT64_MAX;
 	m->watchdog = (struct watchdog)WATCHDOG_NONE;
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_condattr_init(&monotonic);
@@ -583,15 +611,23 @@ void marks_settle(struct marks *m, uint32_t tgid)
 	pthread_mutex_unlock(&m->lock);
 }
 
-void marks_forget(struct marks *m, uint32_t tgid)
+void marks_forget(struct marks *m, uint32_t tgid, uint64_t time_ns)
 {
 	pthread_mutex_lock(&m->lock);
 	struct watched *w = find(m, tgid);
 	if (w) {
 		w->gone = true;
-		w->gone_ns = now_ns();
+		w->gone_ns = time_ns;
 	}
 	pthread_mutex_unlock(&m->lock);
+}
+
+bool marks_none_left(struct marks *m)
+{
+	pthread_mutex_lock(&m->lock);
+	bool none = m->none_left == probe_objects_logged(m->probe);
+	pthread_mutex_unlock(&m->lock);
+	return none;
 }
 
 /* Call with the lock held. */
@@ -606,6 +642,24 @@ static struct mark_reading *pick(struct marks *m, uint32_t tgid, uint64_t serial
 		return r;
 	}
 	return NULL;
+}
+
+struct mark_reading *marks_of_none(struct marks *m, const struct intake_collection *c)
+{
+	struct mark_reading *r = calloc(1, sizeof(*r));
+	uint64_t *asked = r ? malloc(sizeof(*asked)) : NULL;
+	if (!asked) {
+		free(r);
+		return NULL;
+	}
+	*r = (struct mark_reading){
+		.tgid = c->who.tgid, .gc_no = c->gc_no, .serial = c->serial, .until_ns = c->who.time_ns, .good = true
+	};
+	r->heap = (struct boehm_heap){ .asked = asked, .gc_no = c->gc_no };
+	pthread_mutex_lock(&m->lock);
+	m->cost.none++;
+	pthread_mutex_unlock(&m->lock);
+	return r;
 }
 
 /*

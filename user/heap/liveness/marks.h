@@ -19,6 +19,7 @@
 
 #include "base/buf.h"
 #include "heapgraph/types.h"
+#include "intake/intake.h"
 #include "marking/unknown.h"
 #include "probe/probe.h"
 
@@ -27,6 +28,7 @@ struct marks;
 struct mark_reading {
 	uint32_t tgid, gc_no;
 	uint64_t serial;   /* of the collection, as in its records */
+	uint32_t era;      /* probe_gc_era when the reading began */
 	uint64_t until_ns; /* end of the reading */
 	bool good;         /* heap holds the marks of this collection, of all objects or of sampled ones */
 	struct boehm_heap heap;
@@ -45,8 +47,12 @@ void marks_free(struct marks *m);
 void marks_watch(struct marks *m, uint32_t tgid);
 /* Waits briefly, until the first search for its collector is over. */
 void marks_settle(struct marks *m, uint32_t tgid);
-/* The process exited or executed another program. */
-void marks_forget(struct marks *m, uint32_t tgid);
+/* The process exited or executed another program, at that time (CLOCK_MONOTONIC). */
+void marks_forget(struct marks *m, uint32_t tgid, uint64_t time_ns);
+/* Sampled objects of all processes are dead, as far as their collections were read. Any thread. */
+bool marks_none_left(struct marks *m);
+/* The reading of a finished collection that nobody was woken for: of no object. NULL: out of memory. */
+struct mark_reading *marks_of_none(struct marks *m, const struct intake_collection *c);
 /* The reading of a finished collection; waits for it, but not for ever. NULL: there is none. Then mark_reading_free. */
 struct mark_reading *marks_take(struct marks *m, uint32_t tgid, uint64_t serial);
 void mark_reading_free(struct mark_reading *r);
@@ -90,6 +96,7 @@ struct marks_facts marks_facts(struct marks *m, uint32_t tgid);
 struct marks_cost {
 	uint64_t readings, total_ns, longest_ns, late; /* late: another collection had started */
 	uint64_t parts;                                /* readings limited to the blocks of sampled objects */
+	uint64_t none;                                 /* collections without a sampled object: marks_of_none */
 };
 
 struct marks_cost marks_cost(struct marks *m);

@@ -87,6 +87,12 @@ uint64_t *object_log_of(struct object_log *b, uint32_t tgid, size_t *cnt)
 	return out;
 }
 
+bool object_log_is_empty(const struct object_log *b, uint32_t tgid)
+{
+	const struct logged_objects *l = b->lost ? NULL : list_known(b, tgid);
+	return !b->lost && (!l || !l->times.count);
+}
+
 /* Drops objects that were allocated before that time and, if h is given, are dead in it. */
 static void drop(struct object_log *b, uint32_t tgid, uint64_t before_ns, const struct boehm_heap *h)
 {

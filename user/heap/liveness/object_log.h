@@ -30,6 +30,8 @@ void object_log_read(struct object_log *b, const struct probe *p);
 void object_log_add(struct object_log *b, uint32_t tgid, uint64_t addr, uint64_t time_ns);
 /* Addresses of one process, ascending, for boehm_heap_read_marks; free them. NULL: objects were lost. */
 uint64_t *object_log_of(struct object_log *b, uint32_t tgid, size_t *cnt);
+/* Has the process no such objects? False if objects were lost. */
+bool object_log_is_empty(const struct object_log *b, uint32_t tgid);
 /* Drops what a valid reading h of a collection that started at begun_ns (CLOCK_MONOTONIC) shows to be dead. */
 void object_log_judge(struct object_log *b, uint32_t tgid, const struct boehm_heap *h, uint64_t begun_ns);
 /* The process exited, or executed another program, at that time. */
