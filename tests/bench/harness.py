@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs targets with and without a tracer; medians of interleaved repetitions."""
+import functools
 import json
 import os
+import re
 import signal
 import statistics
 import subprocess
@@ -139,7 +141,15 @@ def keep(title, heads, rows):
             f.write("\n")
 
 
+@functools.cache
+def stop_us():
+    """What a probe costs here: it decides most of the figures, and differs tenfold between machines."""
+    told = subprocess.run([ALYS, "doctor"], capture_output=True, text=True).stdout
+    found = re.search(r"^a probe +([\d.]+) us", told, re.MULTILINE)
+    return f"a probe takes {found[1]} us, " if found else ""
+
+
 def machine():
     model = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), "unknown CPU")
-    return (f"{model}, {os.cpu_count()} CPUs, Linux {os.uname().release}, load {os.getloadavg()[0]:.1f}, "
+    return (f"{model}, {os.cpu_count()} CPUs, Linux {os.uname().release}, {stop_us()}load {os.getloadavg()[0]:.1f}, "
             f"{time.strftime('%Y-%m-%d')}")

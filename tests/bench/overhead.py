@@ -1,25 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/overhead.md from the tables saved by the parts of scripts/bench: `overhead.py PAGE`."""
+"""
+Writes docs/overhead.md from the tables saved by parts of scripts/bench: `overhead.py PAGE PART...`. Others keep the section that
+they have.
+"""
 import json
 import os
+import re
 import sys
 
 from harness import kept_in
 
-# The page is not written without the tables of these parts.
-NEEDED = ["cost", "accuracy"]
-PARTS = [*NEEDED, "server", "daemon", "unwind", "beam"]
+PARTS = ["cost", "accuracy", "server", "daemon", "unwind", "beam"]
 
 HEAD = """# Overhead
 
 What recording costs a program, and how true the estimates are: written by `make bench`, from runs on the machine that stands with each
-table. Compare ratios, not times. A load above the number of CPUs says that others used the machine meanwhile: such figures are rough.
+table, for parts of it may have run elsewhere. Compare ratios, not times. What a probe costs differs tenfold between machines, most where a hypervisor has to do with it: ratios of
+different machines are different questions. A load above the number of CPUs says that others used the machine meanwhile: such figures are rough.
 Each cost is the median of interleaved repetitions: traced, untraced and with empty probes, in turn. A "floor" is what empty probes on the same places cost: nobody who uses probes can be below it.
 
 Recording everything is for seconds, and `--sample` for all day. A sampled `malloc` still passes a probe. A program with libgc does so only
 where a free list is refilled. With `--max-overhead` both do so only for windows of time, while `free` stays probed: see [sampling](sampling.md).
 
-    make bench                                # all of it: half an hour
+    make bench                                # all of it: an hour and a half
     scripts/bench --quick cost accuracy       # some minutes
 
 It needs root, and a machine with nothing else to do. bpftrace, heaptrack and valgrind are installed by `scripts/deps`; the row of one
@@ -34,9 +37,8 @@ frames.""",
     "accuracy": """The programs count their own bytes by site. Errors are those of single sites; one without a sample is estimated as 0 and counts as
 wrong by all of it. It has no interval either, so the last column is only of sites that were met. With few runs that column is coarse.
 
-Rows with windows are recorded one at a time, two seconds each: 1 % of that is 20 ms of probes, so these programs, which mostly
-allocate, are met by few windows, or none after the first 50 ms. Errors of longer runs are
-smaller. The intervals of rows with windows are wider than their errors, because the price of a probe is not known exactly
+Rows with windows are recorded one at a time, four seconds each, with 3 %: these programs do little but allocate, and with 1 % some
+would be met by no window after the first 50 ms. Errors of longer runs are smaller. The intervals of rows with windows are wider than their errors, because the price of a probe is not known exactly
 where the program runs: a 1.000 there says little. A program whose own speed changes with probes is estimated wrong by as much. One did in an earlier version of
 these tests: a loop through memory ran two or three times as fast or slow, by what the processor predicted of its loads.""",
     "server": """wrk asks a Crystal server, built with --release, which only fills templates: a hard case, for it does nothing but allocate.
@@ -67,15 +69,22 @@ def section(part, tables):
     return "\n".join(parts)
 
 
-def main(page):
-    found = {part: kept(part) for part in PARTS}
-    lacking = [part for part in NEEDED if not found[part]]
-    if lacking:
-        print(f"{page} stays as it is: it wants the tables of scripts/bench {' '.join(lacking)}")
-        return
+def sections_of(page):
+    """{part: its section} of the page as it is."""
+    try:
+        with open(page) as f:
+            found = re.split(r"^(?=## )", f.read(), flags=re.MULTILINE)[1:]
+    except FileNotFoundError:
+        found = []
+    return {text.split("\n")[0][3:].lower(): text.rstrip("\n") + "\n" for text in found}
+
+
+def main(page, *parts):
+    ran = {part: section(part, tables) for part in PARTS if part in parts and (tables := kept(part))}
+    sections = sections_of(page) | ran
     with open(page, "w") as f:
-        f.write("\n".join([HEAD, *(section(part, tables) for part, tables in found.items() if tables)]))
-    print(f"{os.path.relpath(page)} is written")
+        f.write("\n".join([HEAD, *(sections[part] for part in PARTS if part in sections)]))
+    print(f"{os.path.relpath(page)} is written: {', '.join(ran) or 'nothing'} anew")
 
 
-main(sys.argv[1])
+main(*sys.argv[1:])
