@@ -128,6 +128,7 @@ int gc_mark(struct pt_regs *ctx)
 	s->marked = bpf_ktime_get_ns();
 	s->pending = 1;
 	gc_send(ALYS_EV_GC_MARKED, s, 0);
+	charge_collection(s->marked);
 	return 0;
 }
 

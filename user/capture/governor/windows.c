@@ -412,10 +412,11 @@ static uint64_t interval_of(const struct windows *w, uint64_t now)
  */
 static bool leave(struct windows *w, uint64_t now)
 {
-	if (now < w->leave_ns || w->due_ns < now + LEAVE_ROOM_NS)
+	if (now < w->leave_ns)
 		return false;
-	w->leave_ns = now + LEAVE_NS + (now - w->shut_ns) / 4;
-	if (probe_window_may_leave(w->c.h->probe) && w->c.none_live(w->c.ctx) &&
+	bool room = now + LEAVE_ROOM_NS <= w->due_ns;
+	w->leave_ns = room ? now + LEAVE_NS + (now - w->shut_ns) / 4 : w->due_ns;
+	if (room && probe_window_may_leave(w->c.h->probe) && w->c.none_live(w->c.ctx) &&
 	    turns_ask(w->turns, &(struct turn){ .leave = true }))
 		w->state = LEAVING;
 	return w->state == LEAVING;
