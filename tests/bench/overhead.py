@@ -10,7 +10,7 @@ import sys
 
 from harness import kept_in
 
-PARTS = ["cost", "accuracy", "server", "daemon", "unwind", "beam"]
+PARTS = ["cost", "accuracy", "windows", "server", "daemon", "unwind", "beam"]
 
 HEAD = """# Overhead
 
@@ -22,7 +22,7 @@ Each cost is the median of interleaved repetitions: traced, untraced and with em
 Recording everything is for seconds, and `--sample` for all day. A sampled `malloc` still passes a probe. A program with libgc does so only
 where a free list is refilled. With `--max-overhead` both do so only for windows of time, while `free` stays probed: see [sampling](sampling.md).
 
-    make bench                                # all of it: an hour and a half
+    make bench                                # all of it: two and a half hours
     scripts/bench --quick cost accuracy       # some minutes
 
 It needs root, and a machine with nothing else to do. bpftrace, heaptrack and valgrind are installed by `scripts/deps`; the row of one
@@ -38,9 +38,13 @@ frames.""",
 wrong by all of it. It has no interval either, so the last column is only of sites that were met. With few runs that column is coarse.
 
 Rows with windows are recorded one at a time, four seconds each, with 3 %: these programs do little but allocate, and with 1 % some
-would be met by no window after the first 50 ms. Errors of longer runs are smaller. The intervals of rows with windows are wider than their errors, because the price of a probe is not known exactly
-where the program runs: a 1.000 there says little. A program whose own speed changes with probes is estimated wrong by as much. One did in an earlier version of
+would be met by no window after the first 50 ms. Errors of longer runs are smaller. The program's CPU time says what windows stand for; a program whose own speed
+changes with probes is estimated wrong by as much. One did in an earlier version of
 these tests: a loop through memory ran two or three times as fast or slow, by what the processor predicted of its loads.""",
+    "windows": """A collector counts what it has allocated, and by that windows are corrected. Always-on sampling at the same rate stands beside it. At 4k it
+meets each refill of a free list, and a window cannot meet it more than once; at 512k a window samples as much more often as it is shorter.
+The stated intervals are never narrower than those of as many independent samples, because few windows say little about how much they differ. These programs
+are more regular than that: a 1.000 here says so.""",
     "server": """wrk asks a Crystal server, built with --release, which only fills templates: a hard case, for it does nothing but allocate.
 Compare the processor time of a request: on a machine that others use, requests per second are noise.""",
     "daemon": "",
