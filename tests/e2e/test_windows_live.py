@@ -55,8 +55,10 @@ def test_report_while_it_runs(started, mode):
         size, error = found[site]
         assert error > 0 and abs(size - truth[site]["bytes"]) <= FAR * error, (site, found, truth)
     both, exact = sum(found[s][0] for s in SITES), sum(truth[s]["bytes"] for s in SITES)
-    # What it allocates after the last window is counted, too, though no other stands for it.
-    assert 0.7 * exact < both < 1.4 * exact, (both, exact, told["windows"])
+    # What it allocates after the last window is counted, too, though no other stands for it. Where a stop is dear, windows are few, and
+    # all of them may fall between bursts: the error of the total says so.
+    far = max(0.3 * exact, FAR * told["total"]["error"])
+    assert exact - far < both < 1.4 * exact, (both, exact, told["windows"])
 
 
 def test_report_wants_samples(started):
