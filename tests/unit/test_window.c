@@ -310,27 +310,6 @@ static void test_stalls(void **unused)
 	assert_true(fabs(b.cpu_s - 0.499) < 1e-9);
 }
 
-static double held_up(struct budget *b, double attach_s, size_t cnt)
-{
-	double before = b->spent_s;
-	budget_note(b, &(struct spending){
-			       .attach_s = attach_s, .programs = cnt, .wall_s = 1, .in_s = 0.02, .cpu_s = 1, .turn = true });
-	return b->spent_s - before;
-}
-
-/* A program is held up while its own probes are attached; that the recorder was preempted meanwhile takes nothing of it. */
-static void test_held_up(void **unused)
-{
-	struct budget b = { .max = 0.01 };
-	(void)unused;
-	assert_true(fabs(held_up(&b, 0.001, 1) - 0.001) < 1e-9);
-	assert_true(fabs(held_up(&b, 0.02, 1) - 0.0011) < 1e-9);
-	assert_true(fabs(held_up(&b, 0, 1)) < 1e-9);
-	assert_true(fabs(held_up(&b, 0.0005, 1) - 0.0005) < 1e-9);
-	assert_true(fabs(held_up(&b, 0.0005, 10) - 0.00005) < 1e-9);
-	assert_true(fabs(held_up(&b, 0.0005, 0)) < 1e-9);
-}
-
 /* The load changes tenfold, up and down; over a minute what was asked for is kept, and after some seconds it is again. */
 static void test_budget(void **unused)
 {
@@ -411,17 +390,11 @@ static void test_no_limit(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_by_time),
-		cmocka_unit_test(test_counted),
-		cmocka_unit_test(test_by_cpu),
-		cmocka_unit_test(test_gaps),
-		cmocka_unit_test(test_budget),
-		cmocka_unit_test(test_stalls),
-		cmocka_unit_test(test_held_up),
-		cmocka_unit_test(test_kept),
-		cmocka_unit_test(test_no_limit),
-		cmocka_unit_test(test_too_dear),
-		cmocka_unit_test(test_too_dear_beside_kept),
+		cmocka_unit_test(test_by_time),     cmocka_unit_test(test_counted),
+		cmocka_unit_test(test_by_cpu),      cmocka_unit_test(test_gaps),
+		cmocka_unit_test(test_budget),      cmocka_unit_test(test_stalls),
+		cmocka_unit_test(test_kept),        cmocka_unit_test(test_no_limit),
+		cmocka_unit_test(test_too_dear),    cmocka_unit_test(test_too_dear_beside_kept),
 		cmocka_unit_test(test_no_cpu_time),
 	};
 	state = 20;

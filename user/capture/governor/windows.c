@@ -188,8 +188,6 @@ static void note(struct windows *w, uint64_t now, uint64_t in_ns, bool turn)
 		.probes_s = took_s(w, &spent) - took_s(w, &w->spent),
 		.kept_s = kept_s(w, &spent),
 		.stalled_s = (double)(spent.stalled_ns - w->spent.stalled_ns) / 1e9,
-		.attach_s = (double)(spent.attaching_ns - w->spent.attaching_ns) / 1e9,
-		.programs = target_count(w->c.h->targets),
 		.cpu_s = cpu_since(w),
 		.wall_s = (double)(now - w->noted_ns) / 1e9,
 		.in_s = (double)in_ns / 1e9,

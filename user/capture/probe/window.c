@@ -133,7 +133,6 @@ static void begin_gc_era(struct probe *p)
 void probe_window_attach(struct probe *p)
 {
 	pthread_mutex_lock(&p->lock);
-	uint64_t began = now_ns();
 	p->windows_detached = false;
 	if (!p->lingering)
 		begin_gc_era(p);
@@ -142,7 +141,6 @@ void probe_window_attach(struct probe *p)
 		log_info("no window: probes at collections could not be attached");
 	else
 		attach_links(p, false);
-	p->attaching_ns += now_ns() - began;
 	if (p->page_windows && !p->listening_pages)
 		p->listening_pages = !listen_in_window(p, true);
 	pthread_mutex_unlock(&p->lock);
@@ -232,7 +230,6 @@ int probe_window_spent(struct probe *p, struct window_spent *out)
 				      .sample_ns = s.n[ALYS_ST_SAMPLE_TIME] + s.n[ALYS_ST_GC_TIME] + pages * PAGE_SAMPLE_NS };
 	pthread_mutex_lock(&p->lock);
 	out->stalled_ns = p->rewriting_ns;
-	out->attaching_ns = p->attaching_ns;
 	pthread_mutex_unlock(&p->lock);
 	if (p->page_windows) {
 		note_faults(p);

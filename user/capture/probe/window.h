@@ -38,8 +38,7 @@ struct window_spent {
 	uint64_t collections_ns; /* total that those took beside traps */
 	uint64_t returns;        /* total */
 	uint64_t sample_ns;      /* total that samples and collections took beside traps: measured at calls, assumed for pages */
-	uint64_t stalled_ns;     /* total, by which attaching and detaching of tracepoints held up each processor */
-	uint64_t attaching_ns;   /* total that attaching of probes took */
+	uint64_t stalled_ns;     /* total, by which attaching and detaching held up each processor */
 };
 
 int probe_window_spent(struct probe *p, struct window_spent *out);

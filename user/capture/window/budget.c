@@ -5,7 +5,6 @@
 #include <math.h>
 
 #define SMOOTH_S 1.0
-#define ATTACH_GROWS 1.1
 #define LATE_S 5.0
 #define CREDIT_S 2.0 /* unspent budget is kept for this long, for bursts that follow quiet times */
 #define GAP_MIN_S 0.02
@@ -41,26 +40,13 @@ static struct cost cost_of(const struct spending *s)
 	return (struct cost){ s->probes_s * part, s->kept_s * part };
 }
 
-/*
- * The kernel interrupts a program that runs meanwhile for each probe that comes and goes: 1.3 ms in all for 37 probes, where attaching
- * them took 1.1 ms. It takes longer when the recorder is preempted, so what counts is about the least of late.
- */
-static double held_up(struct budget *b, const struct spending *s)
-{
-	if (!(s->attach_s > 0) || !s->programs)
-		return 0;
-	b->attach_s = b->attach_s > 0 ? fmin(s->attach_s, ATTACH_GROWS * b->attach_s) : s->attach_s;
-	return b->attach_s / (double)s->programs;
-}
-
 void budget_note(struct budget *b, const struct spending *s)
 {
 	double share = b->known ? 1 - exp(-s->wall_s / SMOOTH_S) : 1;
 	if (!(s->wall_s > 0))
 		return;
 	const struct cost probes = cost_of(s);
-	double stalled = s->stalled_s + held_up(b, s);
-	double all = probes.all + stalled * s->cpu_s / s->wall_s, kept = probes.kept, cost = all - kept;
+	double all = probes.all + s->stalled_s * s->cpu_s / s->wall_s, kept = probes.kept, cost = all - kept;
 	/* The programs' CPU time includes that of the probes. Probes that stay attached count as the programs' own time. */
 	double own = s->cpu_s > cost ? s->cpu_s - cost : 0;
 	b->spent_s += all;

@@ -7,7 +7,6 @@
 #define ALYS_WINDOW_BUDGET_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Standard error of a price, as a share of it: caches are colder where the programs run, and processors are shared. */
@@ -26,17 +25,14 @@ struct budget {
 	double kept_s;             /* of what was spent, at probes that stay attached: not what gaps can save */
 	double late_s, late_cpu_s; /* the same per second, over the last seconds */
 	double turn_s, turn_in_s;  /* recent cost of one window, and how long probes were attached for it */
-	double attach_s;           /* what attaching takes where nothing else keeps it waiting */
 	bool known;                /* measurements exist */
 };
 
 /* Measurements from one call to the next. */
 struct spending {
-	double probes_s;  /* taken by all probes: stops at the price known for them, and samples */
-	double kept_s;    /* of it, by stops at probes that stay attached */
-	double stalled_s; /* of each processor, by attaching and detaching of tracepoints */
-	double attach_s;  /* that attaching of probes took, one program after the other; 0 = none were */
-	size_t programs;
+	double probes_s;     /* taken by all probes: stops at the price known for them, and samples */
+	double kept_s;       /* of it, by stops at probes that stay attached */
+	double stalled_s;    /* of each processor, by attaching and detaching */
 	double cpu_s;        /* of the programs */
 	double wall_s, in_s; /* total time, and time with any probes attached */
 	bool turn;           /* one window, including the gap before it */
