@@ -69,7 +69,7 @@ may_daemon     := base access catalog format sink monitor broker http push top s
 may_http       := base catalog
 may_push       := base access catalog http
 may_verbs      := base machine access allocators catalog probe target examine calibrate launch recording counting governor recorder heapreader heapview mallocview naming trace format sink report replay
-may_top        := base event
+may_top        := base event model
 may_cli        := base event access catalog recording helper functions heapview mallocview sink report monitor daemon verbs allocators
 may_main       := base cli
 

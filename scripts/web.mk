@@ -11,7 +11,7 @@ $(WEB)/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	$(Q)mkdir -p $(WEB) && cp web/package.json web/package-lock.json $(WEB)/
 	$(Q)cd $(WEB) && $(NPM) ci --silent --no-audit --no-fund && touch node_modules/.package-lock.json
 
-$(WEB)/head.html: web/build.mjs web/rule.mjs user/output/model/growth_rule.h $(wildcard web/src/*) $(WEB)/node_modules/.package-lock.json
+$(WEB)/head.html: web/build.mjs web/rule.mjs user/output/model/rules.h $(wildcard web/src/*) $(WEB)/node_modules/.package-lock.json
 	$(call say,WEB,$@)
 	$(Q)$(NODE) web/build.mjs $(WEB)/node_modules $(WEB)
 

@@ -14,7 +14,7 @@ const { buildSync } = createRequire(join(modules, "x.js"))("esbuild");
 
 const rules = join(out, "rules");
 mkdirSync(rules, { recursive: true });
-writeFileSync(join(rules, "growth_rule.mjs"), fromC(readFileSync(join(source, "../user/output/model/growth_rule.h"), "utf8")));
+writeFileSync(join(rules, "rules.mjs"), fromC(readFileSync(join(source, "../user/output/model/rules.h"), "utf8")));
 
 const bundle = (entry, format = "iife") => buildSync({
   entryPoints: [join(source, "src", entry)],

@@ -507,7 +507,7 @@ def test_the_rule_of_growth_is_that_of_reports(tmp_path):
     cells = ", ".join("{ %d, { %s } }" % (len(s), ", ".join(map(str, s))) for s in series)
     source.write_text("""
     #include <stdio.h>
-    #include "model/growth_rule.h"
+    #include "model/rules.h"
     static const struct { int n; double at[32]; } series[] = { %s };
     int main(void)
     {
@@ -525,7 +525,7 @@ def test_the_rule_of_growth_is_that_of_reports(tmp_path):
       const [gained, steady] = [growthGained(at, at.length), growthSteadiness(at, at.length)];
       console.log(gained, steady, growthScore(gained, steady));
     }
-    """ % (BUILD / "web" / "rules" / "growth_rule.mjs", json.dumps(series)))
+    """ % (BUILD / "web" / "rules" / "rules.mjs", json.dumps(series)))
     outs = [subprocess.run(args, capture_output=True, text=True, timeout=120, check=True).stdout.split()
             for args in ([tmp_path / "rule"], ["node", script])]
     reports, page = ([float(word) for word in out] for out in outs)

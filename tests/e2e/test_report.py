@@ -148,8 +148,8 @@ def test_at_a_time_after_the_end(traces):
 
 def test_info_states_the_error_of_estimates(traces):
     sampled, exact = (ask("info", traces / f"{name}.alys") for name in ("sampled", "cpp"))
-    assert re.search(r"^allocated +188 \+- 26 blocks, 372.3 KiB \+- 25.2 KiB \(estimated\)$", sampled, re.M), sampled
-    assert re.search(r"^in use +141 \+- 23 blocks, 327.2 KiB \+- 21.9 KiB at the end", sampled, re.M), sampled
+    assert re.search(r"^allocated +188 \+- 27 blocks, 372.3 KiB \+- 25.4 KiB \(estimated\)$", sampled, re.M), sampled
+    assert re.search(r"^in use +141 \+- 23 blocks, 327.2 KiB \+- 22.0 KiB at the end", sampled, re.M), sampled
     assert "+-" not in exact
 
 

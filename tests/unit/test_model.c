@@ -436,6 +436,34 @@ static void test_carried_over(void **state)
 	assert_int_equal(s.facts.unknown_free, 0);
 }
 
+/* Share of intervals that hold the mean of a Poisson process, given that it has a count at all. */
+static double held(double mean)
+{
+	double p = exp(-mean), met = 0, held = 0;
+	for (int n = 1; n < mean + 20 * sqrt(mean) + 20; n++) {
+		const struct spread samples = { .sum = n, .var = n };
+		p *= mean / n;
+		met += p;
+		held += fabs(n - mean) <= 1.96 * sqrt(spread_var(&samples)) ? p : 0;
+	}
+	return held / met;
+}
+
+static void test_intervals_of_few_samples(void **state)
+{
+	(void)state;
+	for (double mean = 0.1; mean < 100; mean += 0.1)
+		assert_true(held(mean) > 0.93);
+	/* One that had to be sampled is certain, and many that are certain leave little to few others. */
+	assert_true(spread_var(&(struct spread){ .sum = 1 }) == 0);
+	assert_true(spread_var(&(struct spread){ .sum = 1000, .var = 1 }) < 1.001);
+	/* Parts are added before: of two rows with a sample each the sum has two. */
+	struct spread sum = { .sum = 1, .var = 1 };
+	assert_true(spread_var(&sum) == 3 && spread_added(&sum) == 1);
+	spread_add(&sum, &(struct spread){ .sum = 1, .var = 1 });
+	assert_true(spread_var(&sum) == 4 && spread_added(&sum) == 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -456,6 +484,7 @@ int main(void)
 		T(test_exec_and_exit),
 		T(test_loss),
 		T(test_sampled),
+		T(test_intervals_of_few_samples),
 		T(test_rows_are_sorted),
 		T(test_strange_events),
 		T(test_against_oracle),

@@ -426,14 +426,14 @@ static void test_standard_error(void **state)
 		counted += s->all.est_alloc_cnt;
 		counted_square += s->all.est_alloc_cnt * s->all.est_alloc_cnt;
 		counted_stated += s->all.var[ALLOC_CNT];
-		assert_double(s->peak_var, s->all.var[ALLOC_SZ]);
+		assert_double(s->peak_var, totals_var(&s->all, ALLOC_SZ));
 		assert_double(s->peak[0].var, s->all.var[ALLOC_SZ]);
 		const struct lifetime_row *l = &s->lifetimes[0];
 		freed += l->freed_sz;
 		freed_square += l->freed_sz * l->freed_sz;
 		freed_stated += l->freed_var;
 		assert_double(l->freed_var + s->all.var[LIVE_SZ], s->all.var[ALLOC_SZ]);
-		assert_double(s->timeline.at[s->timeline.n - 1].live_var, s->all.var[LIVE_SZ]);
+		assert_double(s->timeline.at[s->timeline.n - 1].live_var, totals_var(&s->all, LIVE_SZ));
 		snapshot_free(s);
 		heap_free(h);
 	}

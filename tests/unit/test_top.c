@@ -436,7 +436,7 @@ static void test_errors_of_estimates(void **state)
 	assert_int_equal(feed_parse(&f, estimated, sizeof(estimated) - 1, NULL), 0);
 	view_take(&t->v, &f, 1 * S);
 	feed_free(&f);
-	assert_shows(t, "live 9.8K +-5%, ");
+	assert_shows(t, "live 9.8K +-6%, ");
 	assert_shows(t, "    LIVE  ERR  BLOCKS");
 	assert_int_equal(row_with(t, "    3.9K  13%       8"), 5);
 	assert_int_equal(row_with(t, "    5.9K            1"), 4);

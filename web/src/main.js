@@ -7,7 +7,7 @@ import { Summary } from "./summary.js";
 import { Timeline } from "./timeline.js";
 import { buildTree, sumTree } from "./tree.js";
 import { Views } from "./views.js";
-import { amount, bytes, count, make, percent, seconds, spread } from "./text.js";
+import { amount, bytes, count, make, percent, plusMinus, seconds, spread } from "./text.js";
 
 const id = (name) => document.getElementById(name);
 const UNITS = [{ id: "sz", title: "Bytes" }, { id: "cnt", title: "Blocks" }];
@@ -76,14 +76,14 @@ class Page {
   // The standard error of estimated bytes over the whole recording.
   error(metric) {
     const of = this.about.errors[metric === "kept" ? "live" : metric];
-    return this.about.sampled && of !== undefined ? spread(of * of) : "";
+    return this.about.sampled && of !== undefined ? plusMinus(of) : "";
   }
 
   // The standard error of the current choice's sum.
   errorOfSum() {
     const { metric, unit, interval, weights } = this.choice;
     if (unit !== "sz") return "";
-    return interval ? spread(variances(this.data, weights).reduce((a, b) => a + b, 0)) : this.error(metric);
+    return interval ? spread(variances(this.data, weights).reduce((a, b) => a + b, 0), this.choice.sum) : this.error(metric);
   }
 
   radios(box, options, key) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights of paths by metric, in bytes or blocks, over the whole recording or an interval of slices [from, to] (inclusive).
-import { growthGained, growthSteadiness } from "growth_rule.mjs";
+import { growthGained, growthSteadiness } from "rules.mjs";
 
 export const METRICS = [
   { id: "live", title: "In use", help: "Not freed by the end of the interval" },
@@ -136,7 +136,7 @@ export function coarseness({ cells, sums }) {
   return { part: coarse / all || 0, widest };
 }
 
-// Growth of a path's bytes in use, by the rule of `report --show leaked` (user/output/model/growth_rule.h). For the whole
+// Growth of a path's bytes in use, by the rule of `report --show leaked` (user/output/model/rules.h). For the whole
 // recording, the numbers computed by that code.
 export function growth(data, path, interval, length, moments) {
   const { gainedSz, steadyPpm, gainedError } = data.sums;

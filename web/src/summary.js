@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The summary cards: sums of the interval or the whole recording.
 import { measure, variances } from "./measure.js";
-import { bytes, count, make, percent, spread } from "./text.js";
+import { bytes, count, make, percent, plusMinus, spread } from "./text.js";
 
 const sum = (column) => column.reduce((a, b) => a + b, 0);
 
@@ -26,9 +26,8 @@ export class Summary {
     return { value: sum(weights), variance: interval ? sum(variances(this.data, weights)) : 0 };
   }
 
-  error(metric, variance) {
-    const known = this.about.errors[metric];
-    const text = this.about.sampled ? spread(variance || (known ?? 0) ** 2) : "";
+  error(metric, { value, variance } = {}) {
+    const text = !this.about.sampled ? "" : variance ? spread(variance, value) : plusMinus(this.about.errors[metric]);
     return text.replace(/^ (.+)$/, "$1, ");
   }
 
@@ -43,8 +42,8 @@ export class Summary {
   }
 
   live(interval) {
-    const { value, variance } = this.sized("live", "sz", interval);
-    return ["In use at the end", bytes(value), `${this.error("live", variance)}${count(this.sized("live", "cnt", interval).value)} blocks`];
+    const live = this.sized("live", "sz", interval);
+    return ["In use at the end", bytes(live.value), `${this.error("live", live)}${count(this.sized("live", "cnt", interval).value)} blocks`];
   }
 
   length({ from, to }) {
@@ -52,10 +51,10 @@ export class Summary {
   }
 
   allocated(interval) {
-    const { value, variance } = this.sized("alloc", "sz", interval);
+    const all = this.sized("alloc", "sz", interval);
     const blocks = this.sized("alloc", "cnt", interval).value;
     const rate = blocks / Math.max(1e-9, interval ? this.length(interval) : this.about.length_ns / 1e9);
-    return ["Allocated", bytes(value), `${this.error("alloc", variance)}${count(blocks)} blocks, ${count(rate)} per second`];
+    return ["Allocated", bytes(all.value), `${this.error("alloc", all)}${count(blocks)} blocks, ${count(rate)} per second`];
   }
 
   temporary(interval) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Formatting of numbers, and DOM helpers.
+import { fewVariance } from "rules.mjs";
+
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 export function bytes(n) {
@@ -12,7 +14,9 @@ export const count = (n) => Math.round(n).toLocaleString("en-US");
 export const amount = (n, unit) => (unit === "sz" ? bytes(n) : count(n));
 
 // The standard error of estimated bytes.
-export const spread = (variance) => (variance > 0 ? ` ± ${bytes(Math.sqrt(variance))}` : "");
+export const plusMinus = (error) => (error > 0 ? ` ± ${bytes(error)}` : "");
+// The same from what its parts add up to.
+export const spread = (variance, estimate) => plusMinus(Math.sqrt(fewVariance(variance, estimate)));
 
 export function percent(part, whole) {
   if (!whole) return "–";

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "model/rules.h"
 #include "top/view.h"
 
 #define HEAD_ROWS 4
@@ -50,7 +51,7 @@ static void put_cell(struct buf *line, double n, int cols, bool bytes, const cha
 static void put_error(struct buf *out, const char *before, double var, double of)
 {
 	if (var > 0 && of > 0)
-		buf_addf(out, "%s%.0f%%", before, fmin(ceil(100 * sqrt(var) / of), 999));
+		buf_addf(out, "%s%.0f%%", before, fmin(ceil(100 * sqrt(few_variance(var, of)) / of), 999));
 }
 
 /* Replaces the whole line. */

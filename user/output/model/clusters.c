@@ -79,16 +79,6 @@ static void add_estimate(struct totals *t, enum estimate of, double more)
 	}
 }
 
-static double estimate_of(const struct totals *t, enum estimate of)
-{
-	switch (of) {
-	case ALLOC_CNT: return t->est_alloc_cnt;
-	case LIVE_CNT: return t->est_live_cnt;
-	case ALLOC_SZ: return t->est_alloc_sz;
-	default: return t->est_live_sz;
-	}
-}
-
 static void scale(struct clusters *c, double factor)
 {
 	c->sum *= factor;
@@ -138,7 +128,7 @@ int proc_windows_widen(const struct proc_windows *w, struct snapshot *s, size_t 
 	struct clusters_row *c = &s->clusters[s->rows[row].windows];
 	for (enum estimate k = 0; k < ESTIMATES; k++) {
 		double var = s->rows[row].t.var[k] * w->unmet * w->unmet;
-		c->of[k].common = estimate_of(&s->rows[row].t, k) * w->unmet;
+		c->of[k].common = totals_estimate(&s->rows[row].t, k) * w->unmet;
 		s->rows[row].t.var[k] += var;
 		s->all.var[k] += var;
 	}
@@ -148,7 +138,7 @@ int proc_windows_widen(const struct proc_windows *w, struct snapshot *s, size_t 
 
 void clusters_widen_peak(struct snapshot *s)
 {
-	double alone = s->all.var[ALLOC_SZ];
+	double alone = totals_var(&s->all, ALLOC_SZ);
 	double effect = s->clusters && alone > 0 ? fmax(snapshot_var(s, s->n, ALLOC_SZ) / alone, 1) : 1;
 	s->peak_var *= effect;
 	for (size_t i = 0; s->peak && i < s->n; i++)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/growth_rule.h"
+#include "model/rules.h"
 #include "model/watch.h"
 
 static uint64_t slice_of(struct growth *g, uint64_t now)

@@ -31,8 +31,8 @@ struct applied {
  * The error of an estimate. Independently sampled blocks, each of weight w, add w * (w - 1) to the variance, times
  * size^2 for bytes (Horvitz and Thompson). Samples of windows are clustered: windows are assigned to groups, and the
  * differences between the groups' sums give the variance (random groups: Wolter, Introduction to Variance Estimation,
- * 2007, ch. 2). The square root is the standard error; +-1.96 of it is the 95 % interval, since Student's t is already
- * included.
+ * 2007, ch. 2). The square root is the standard error; +-1.96 of it is the 95 % interval, since Student's t and what few
+ * samples leave unknown (rules.h) are already included.
  */
 #define SPREAD_GROUPS 16
 
@@ -45,13 +45,17 @@ struct clusters {
 };
 
 struct spread {
+	double sum;    /* the estimate */
 	double var;    /* as if all were independent */
 	double placed; /* of heap-fulls: how many bytes there are is known, but not which rows they belong to */
 	struct clusters windows;
 };
 
 void spread_add(struct spread *to, const struct spread *s);
+/* Of the estimate, with what few samples add to it: see rules.h. */
 double spread_var(const struct spread *s);
+/* Without that: what the estimate adds to the variance of a sum. */
+double spread_added(const struct spread *s);
 /* The same for a sum over all rows, in which it does not matter where bytes belong. */
 double spread_var_of_all(const struct spread *s);
 
@@ -70,7 +74,7 @@ struct totals {
 	uint64_t live_cnt, live_sz;
 	double est_alloc_cnt, est_alloc_sz;
 	double est_live_cnt, est_live_sz;
-	double var[ESTIMATES]; /* of the estimates, as if blocks were hit independently */
+	double var[ESTIMATES]; /* of the estimates, as if blocks were hit independently: what they add to the variance of a sum */
 	double placed;         /* variance of est_alloc_sz: see struct spread */
 };
 
@@ -135,7 +139,7 @@ struct growth_row {
 
 /* Slices of a row that ended before the last are those of a shorter recording: none. */
 void growth_row_add(struct growth_row *to, const struct growth_row *r);
-/* Of a whole recording, as growth_rule.h measures it. */
+/* Of a whole recording, as rules.h measures it. */
 double growth_row_steadiness(const struct growth_row *r);
 double growth_row_gained(const struct growth_row *r);
 double growth_row_score(const struct growth_row *r);
@@ -143,7 +147,7 @@ double growth_row_score(const struct growth_row *r);
 struct time_slice {
 	double alloc_cnt, alloc_sz, freed_cnt, freed_sz;
 	double live_cnt, live_sz; /* at its end */
-	double live_var;          /* of live_sz */
+	double live_var;          /* of live_sz, with what few samples add */
 	double peak_sz;           /* highest within it */
 };
 
@@ -183,7 +187,7 @@ struct snapshot {
 	size_t clusters_cnt;
 	struct heap_facts facts;
 	struct peak_row *peak;
-	double peak_cnt, peak_sz, peak_var; /* the whole heap at its largest */
+	double peak_cnt, peak_sz, peak_var; /* the whole heap at its largest; the variance with what few samples add */
 	uint64_t peak_ns;
 	struct lifetime_row *lifetimes;
 	struct growth_row *growth;
@@ -289,6 +293,9 @@ uint64_t sample_interval(uint64_t size, double weight);
  */
 double unsampled_below(uint64_t interval);
 void totals_add(struct totals *sum, const struct totals *t);
+double totals_estimate(const struct totals *t, enum estimate of);
+/* Variance of an estimate without windows, with what few samples add to it. */
+double totals_var(const struct totals *t, enum estimate of);
 /* Number of allocations that an event stands for; a refill counts all its blocks, sampled by its span. */
 double event_weight(const struct event *e);
 

@@ -22,7 +22,7 @@ void peak_after(struct peak *p, const struct watched *w)
 		return;
 	p->sz = w->all->est_live_sz;
 	p->cnt = w->all->est_live_cnt;
-	p->var = w->all->var[LIVE_SZ];
+	p->var = totals_var(w->all, LIVE_SZ);
 	p->time_ns = w->event->time_ns;
 	p->epoch++;
 }

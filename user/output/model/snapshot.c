@@ -22,7 +22,8 @@ void snapshot_free(struct snapshot *s)
 struct spread snapshot_spread(const struct snapshot *s, size_t row, enum estimate of)
 {
 	const struct snapshot_row *r = row < s->n ? &s->rows[row] : NULL;
-	struct spread out = { .var = r ? r->t.var[of] : s->all.var[of] };
+	const struct totals *t = r ? &r->t : &s->all;
+	struct spread out = { .sum = totals_estimate(t, of), .var = t->var[of] };
 	if (r && of == ALLOC_SZ)
 		out.placed = r->t.placed;
 	if (s->clusters && (!r || r->windows))

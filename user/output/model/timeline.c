@@ -40,7 +40,7 @@ static void reach(struct timing *t, const struct totals *all, uint64_t now)
 		struct time_slice *s = &t->at[t->n++];
 		s->live_cnt = all->est_live_cnt;
 		s->live_sz = s->peak_sz = all->est_live_sz;
-		s->live_var = all->var[LIVE_SZ];
+		s->live_var = totals_var(all, LIVE_SZ);
 	}
 }
 
@@ -54,7 +54,7 @@ static void after(struct timing *t, const struct watched *w)
 	struct time_slice *s = &t->at[t->n - 1];
 	s->live_cnt = w->all->est_live_cnt;
 	s->live_sz = w->all->est_live_sz;
-	s->live_var = w->all->var[LIVE_SZ];
+	s->live_var = totals_var(w->all, LIVE_SZ);
 	if (s->live_sz > s->peak_sz)
 		s->peak_sz = s->live_sz;
 }

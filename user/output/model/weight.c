@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "model/model.h"
+#include "model/rules.h"
 
 double sample_weight(uint64_t size, uint64_t interval)
 {
@@ -41,4 +42,19 @@ void totals_add(struct totals *sum, const struct totals *t)
 	sum->placed += t->placed;
 	for (int i = 0; i < ESTIMATES; i++)
 		sum->var[i] += t->var[i];
+}
+
+double totals_estimate(const struct totals *t, enum estimate of)
+{
+	switch (of) {
+	case ALLOC_CNT: return t->est_alloc_cnt;
+	case LIVE_CNT: return t->est_live_cnt;
+	case ALLOC_SZ: return t->est_alloc_sz;
+	default: return t->est_live_sz;
+	}
+}
+
+double totals_var(const struct totals *t, enum estimate of)
+{
+	return few_variance(t->var[of], totals_estimate(t, of));
 }

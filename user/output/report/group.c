@@ -68,7 +68,10 @@ static struct group value_of_row(const struct groups *g, size_t i)
 	switch (g->show) {
 	case SHOW_ALLOC:
 		return (struct group){ .cnt = t->est_alloc_cnt, .sz = t->est_alloc_sz, .off = snapshot_spread(s, i, ALLOC_SZ) };
-	case SHOW_PEAK: return (struct group){ .cnt = s->peak[i].cnt, .sz = s->peak[i].sz, .off.var = s->peak[i].var };
+	case SHOW_PEAK:
+		return (struct group){ .cnt = s->peak[i].cnt,
+				       .sz = s->peak[i].sz,
+				       .off = { .sum = s->peak[i].sz, .var = s->peak[i].var } };
 	case SHOW_TEMPORARY:
 		return (struct group){ .cnt = s->lifetimes[i].temp_cnt,
 				       .sz = s->lifetimes[i].temp_sz,
@@ -76,7 +79,7 @@ static struct group value_of_row(const struct groups *g, size_t i)
 	case SHOW_FREED:
 		return (struct group){ .cnt = s->lifetimes[i].freed_cnt,
 				       .sz = s->lifetimes[i].freed_sz,
-				       .off.var = s->lifetimes[i].freed_var };
+				       .off = { .sum = s->lifetimes[i].freed_sz, .var = s->lifetimes[i].freed_var } };
 	default: return (struct group){ .cnt = t->est_live_cnt, .sz = t->est_live_sz, .off = snapshot_spread(s, i, LIVE_SZ) };
 	}
 }

@@ -90,7 +90,7 @@ static void put_paths(const struct paths *p, const uint32_t *order, size_t n, st
 /* Averaged over the path's blocks, which are similar. If all were carried over, only the interval is known. */
 static double var_per_byte(const struct tally *t, const struct tally_row *r)
 {
-	return r->alloc.sz > 0 ? spread_var(&r->alloc_off) / r->alloc.sz : (double)format_interval(t->paths.catalog);
+	return r->alloc.sz > 0 ? spread_added(&r->alloc_off) / r->alloc.sz : (double)format_interval(t->paths.catalog);
 }
 
 /*

@@ -16,9 +16,9 @@
  *   error BYTES
  *   end
  *
- * "subject": see enum subject; omitted if these are allocations. "off": tracing is switched off in the daemon. "error":
- * standard error of the live bytes of the process or stack in the line before; omitted if 0. If there are too many stacks,
- * the smallest ones of each process are merged into one with the frame "[other]".
+ * "subject": see enum subject; omitted if these are allocations. "off": tracing is switched off in the daemon. "error": root of
+ * what the live bytes of the process or stack in the line before add to the variance of a sum; omitted if 0. If there are too many
+ * stacks, the smallest ones of each process are merged into one with the frame "[other]".
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -66,7 +66,7 @@ static void put_totals(const struct feed *f, const struct totals *t)
 
 static void put_error(struct buf *out, const struct spread *off)
 {
-	double var = spread_var(off);
+	double var = spread_added(off);
 	if (var > 0)
 		buf_addf(out, "error\t%.0f\n", ceil(sqrt(var)));
 }
