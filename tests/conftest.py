@@ -551,6 +551,10 @@ class Daemon:
             assert time.monotonic() < end, (self.ctl("status").decode(), self.log())
             time.sleep(0.02)
 
+    def await_probes(self, path):
+        """All of the file, and this daemon's: others may probe every program of the machine meanwhile."""
+        self.until(lambda: re.search(rf"{re.escape(str(path))}: \d+ functions probed", self.log()))
+
     def top(self, pid, index="alloc_objects"):
         """{function: flat} of a process's profile, with the sum under None."""
         path = self.socket.parent / f"{pid}.{time.monotonic_ns()}.pb.gz"

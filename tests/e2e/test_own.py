@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import ALYS, PROGS, ROOT, TIMEOUT, alys, assert_law, changed_text, events_of, was_held
+from conftest import ALYS, PROGS, ROOT, TIMEOUT, alys, assert_law, events_of, was_held
 
 pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
@@ -205,7 +205,7 @@ def test_a_daemon_has_them_in_its_configuration(daemon, started, tmp_path):
     config.write_text("alloc = c_pool:pool_alloc(size=2)\nfree = c_pool:pool_free(ptr=3)\nallocator = own\n")
     target = started.program("c_pool").wait_ready()
     d = daemon("-p", str(target.pid), "--sample", "bytes:1", "--config", str(config))
-    d.until(lambda: any(name.endswith("c_pool") for name in changed_text(target.pid)))
+    d.await_probes(PROGS / "c_pool")
     target.go()
     truth = target.truths()[0]["sites"]
     calls = allocated(truth)

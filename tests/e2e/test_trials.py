@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT, TIMEOUT, assert_law, changed_text
+from conftest import ROOT, TIMEOUT, assert_law
 
 pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
@@ -127,7 +127,7 @@ def seen(d, program):
 
 def start(d, started, path):
     program = started.program(str(path)).wait_ready()
-    d.until(lambda: any(name.endswith(path.name) for name in changed_text(program.pid)))
+    d.await_probes(path)
     return program
 
 
