@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALYS, BUILD, PROGS, TIMEOUT, alys, lying_collector, make
+from conftest import ALYS, BUILD, PROGS, TIMEOUT, alys, make
+from lying_collector import lying_collector
 from web_driver import wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root: may not read other processes")

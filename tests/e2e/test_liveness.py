@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from collected import FEW, check_causes, compare, in_use, liveness_of, record, was_stopped, without_symbols
-from conftest import (ALYS, PROGS, STRAIGHT, TIMEOUT, alys, bpftool, convert, events_of, fdinfo, ledger,
-                      lying_collector, pprof)
+from conftest import ALYS, PROGS, STRAIGHT, TIMEOUT, alys, bpftool, convert, events_of, fdinfo, ledger, pprof
+from lying_collector import lying_collector
 
 pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 

@@ -97,7 +97,7 @@ def test_daemon_of_two_that_share_links(started, daemon):
     first.go()
     d.until(lambda: windows_of(d) > 1)
     d.ctl("sample", "bytes:8k")
-    second = started.program("c_gcrates", "1", "steady").wait_ready()
+    second = started.program("c_gcrates", "2", "steady").wait_ready()
     d.until(lambda: d.traced() == 2)
     second.go()
     exact = {}

@@ -179,6 +179,16 @@ static double kept_s(const struct windows *w, const struct window_spent *now)
 	return w->price.entry.cold_s * (double)traps + (double)(until->collections_ns - then->collections_ns) / 1e9;
 }
 
+/* What attaching and detaching held up threads since the last look. Probes of one program hold up no other. */
+static double stalled_s(const struct windows *w, const struct window_spent *now)
+{
+	const struct window_spent *then = &w->spent;
+	size_t programs = target_count(w->c.h->targets);
+	double of_one = programs ? (double)(now->came[1] - then->came[1]) / (double)programs : 0;
+	return (double)(now->stalled_ns - then->stalled_ns) / 1e9 +
+	       w->price.stall_s * ((double)(now->came[0] - then->came[0]) + of_one);
+}
+
 static void note(struct windows *w, uint64_t now, uint64_t in_ns, bool turn)
 {
 	struct window_spent spent;
@@ -187,7 +197,7 @@ static void note(struct windows *w, uint64_t now, uint64_t in_ns, bool turn)
 	struct spending s = {
 		.probes_s = took_s(w, &spent) - took_s(w, &w->spent),
 		.kept_s = kept_s(w, &spent),
-		.stalled_s = (double)(spent.stalled_ns - w->spent.stalled_ns) / 1e9,
+		.stalled_s = stalled_s(w, &spent),
 		.cpu_s = cpu_since(w),
 		.wall_s = (double)(now - w->noted_ns) / 1e9,
 		.in_s = (double)in_ns / 1e9,

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -19,6 +21,7 @@
 #include "alys.skel.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "probe/link.h"
 #include "probe/load.h"
 #include "probe/priced.h"
@@ -30,6 +33,11 @@
 #define TOUCHED (512 << 10)
 #define LINE 64
 #define TOUCHES 1000
+/* An interrupted thread sees times between these pass at once, and longer ones where another thread got its processor. */
+#define STALL_MIN_NS 500
+#define STALL_MAX_NS 200000
+#define STALL_ROUNDS 3
+#define STALL_IDLE_NS 10000000
 /* A start of two programs was never seen to take less. */
 #define FAULT_MIN_S 50e-9
 
@@ -225,6 +233,81 @@ int probe_price(struct probe *p, enum price_of what, struct trap_price *out, str
 	return price_beyond(p, what, &empty, out, err);
 }
 
+/* A thread that does nothing but look at the clock. */
+struct stalled {
+	atomic_bool over;
+	atomic_uint_fast64_t lost_ns;
+};
+
+static void *look_at_clock(void *ctx)
+{
+	struct stalled *s = ctx;
+	uint64_t last = now_ns(), lost = 0;
+	while (!atomic_load_explicit(&s->over, memory_order_relaxed)) {
+		uint64_t now = now_ns(), gap = now - last;
+		lost += gap >= STALL_MIN_NS && gap <= STALL_MAX_NS ? gap : 0;
+		atomic_store_explicit(&s->lost_ns, lost, memory_order_relaxed);
+		last = now;
+	}
+	return NULL;
+}
+
+/* What it has lost by now, without what it loses anyway. */
+static double lost_since(const struct stalled *s, double before, uint64_t from, double idle)
+{
+	return (double)atomic_load_explicit(&s->lost_ns, memory_order_relaxed) - before - idle * (double)(now_ns() - from);
+}
+
+static double stall_once(struct probe *p, const struct batch *b, int exe, const struct stalled *s, double idle)
+{
+	struct err err = { 0 };
+	double before = lost_since(s, 0, now_ns(), 0);
+	uint64_t from = now_ns();
+	int rc = batch_attach(b, p, (uint32_t)getpid(), exe, &err);
+	probe_detach(p, (uint32_t)getpid());
+	probe_await_detached();
+	return rc ? 0 : fmax(lost_since(s, before, from, idle), 0) / 1e9 / (double)b->offsets_cnt;
+}
+
+/* The least of some, since other programs interrupt threads as well. */
+static double least_stall(struct probe *p, const struct batch *b, const struct stalled *s)
+{
+	int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	double least = exe < 0 ? 0 : INFINITY, before = lost_since(s, 0, now_ns(), 0);
+	uint64_t from = now_ns();
+	usleep(STALL_IDLE_NS / 1000);
+	double idle = lost_since(s, before, from, 0) / (double)(now_ns() - from);
+	for (int i = 0; exe >= 0 && i < STALL_ROUNDS; i++)
+		least = fmin(least, stall_once(p, b, exe, s, idle));
+	if (exe >= 0)
+		close(exe);
+	return least;
+}
+
+static double probe_stall(struct probe *p)
+{
+	uint64_t offsets[PRICED_CNT], cookies[PRICED_CNT], first = offset_of(priced_many);
+	struct batch b = { .prog = p->skel->progs.refill,
+			   .offsets = offsets,
+			   .offsets_cnt = PRICED_CNT,
+			   .cookies = cookies,
+			   .cookies_cnt = PRICED_CNT };
+	struct stalled s = { 0 };
+	pthread_t thread;
+	cpu_set_t cpus;
+	for (size_t i = 0; i < PRICED_CNT; i++) {
+		offsets[i] = first + i * PRICED_SZ;
+		cookies[i] = (ALYS_MAX_SITES - 1) | ALYS_COOKIE_FILTERED;
+	}
+	if (!first || sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) < 2 ||
+	    signals_thread(&thread, look_at_clock, &s))
+		return 0;
+	double stall = least_stall(p, &b, &s);
+	atomic_store(&s.over, true);
+	pthread_join(thread, NULL);
+	return stall;
+}
+
 int probe_stop_prices(struct probe *p, struct stop_prices *out, struct err *err)
 {
 	const struct trap_price empty = take_calls();
@@ -237,5 +320,7 @@ int probe_stop_prices(struct probe *p, struct stop_prices *out, struct err *err)
 		log_dbg("return probes: %s", why.text);
 	const struct trap_price back = without(&both, &out->entry);
 	out->back = back.warm_s > 0 ? back : out->entry;
+	out->stall_s = probe_stall(p);
+	log_dbg("a probe that comes and goes: %.2f us of each thread", 1e6 * out->stall_s);
 	return 0;
 }

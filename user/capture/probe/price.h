@@ -27,6 +27,11 @@ int probe_price(struct probe *p, enum price_of what, struct trap_price *out, str
 /* Of a stop at a function's entry, and of one at its return. The second counts as the first where it cannot be measured. */
 struct stop_prices {
 	struct trap_price entry, back;
+	/*
+	 * Seconds that a probe takes of each thread that runs in the program while it is attached, and detached again: the kernel
+	 * interrupts the thread's processor, since the program's page changes. 0: too little to see, or we have one processor.
+	 */
+	double stall_s;
 };
 
 int probe_stop_prices(struct probe *p, struct stop_prices *out, struct err *err);

@@ -72,6 +72,7 @@ struct probe {
 	struct alys_faults faults; /* as of probe_window_spent */
 	double faults_ours;        /* of these, at targets */
 	uint64_t rewriting_ns;     /* took attaching and detaching of tracepoints */
+	uint64_t came[2];          /* probes attached for windows so far: of links of all programs, and of one */
 	uint32_t subjects;         /* 1 << ALYS_SUBJECT_* */
 	uint32_t trials_cnt;
 	struct files files;

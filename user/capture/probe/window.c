@@ -92,9 +92,11 @@ static int listen_in_window(struct probe *p, bool on)
 }
 
 /* A link whose process has ended, or no longer maps the file, stays detached. False: another one could not be made. */
-static bool attach_link(struct attachment *a)
+static bool attach_link(struct probe *p, struct attachment *a)
 {
-	a->fd = rights_link(&a->reattach->link);
+	const struct rights_link *l = &a->reattach->link;
+	a->fd = rights_link(l);
+	p->came[l->tgid != 0] += a->fd >= 0 ? l->cnt : 0;
 	return a->fd >= 0 || a->fd == -ESRCH || a->fd == -ESTALE;
 }
 
@@ -106,7 +108,7 @@ static bool attach_links(struct probe *p, bool lingering)
 	for (size_t i = 0; i < n; i++) {
 		struct attachment *a = &p->attachments[lingering ? n - 1 - i : i];
 		if (a->reattach && a->lingers == lingering && a->fd < 0)
-			made &= attach_link(a);
+			made &= attach_link(p, a);
 	}
 	return made;
 }
@@ -230,6 +232,7 @@ int probe_window_spent(struct probe *p, struct window_spent *out)
 				      .sample_ns = s.n[ALYS_ST_SAMPLE_TIME] + s.n[ALYS_ST_GC_TIME] + pages * PAGE_SAMPLE_NS };
 	pthread_mutex_lock(&p->lock);
 	out->stalled_ns = p->rewriting_ns;
+	memcpy(out->came, p->came, sizeof(out->came));
 	pthread_mutex_unlock(&p->lock);
 	if (p->page_windows) {
 		note_faults(p);

@@ -38,7 +38,8 @@ struct window_spent {
 	uint64_t collections_ns; /* total that those took beside traps */
 	uint64_t returns;        /* total */
 	uint64_t sample_ns;      /* total that samples and collections took beside traps: measured at calls, assumed for pages */
-	uint64_t stalled_ns;     /* total, by which attaching and detaching held up each processor */
+	uint64_t stalled_ns;     /* total, by which attaching and detaching of tracepoints held up each processor */
+	uint64_t came[2];        /* total of probes that were attached: by links of all programs, and of one */
 };
 
 int probe_window_spent(struct probe *p, struct window_spent *out);

@@ -32,7 +32,7 @@ struct budget {
 struct spending {
 	double probes_s;     /* taken by all probes: stops at the price known for them, and samples */
 	double kept_s;       /* of it, by stops at probes that stay attached */
-	double stalled_s;    /* of each processor, by attaching and detaching */
+	double stalled_s;    /* of each processor that runs them, by attaching and detaching */
 	double cpu_s;        /* of the programs */
 	double wall_s, in_s; /* total time, and time with any probes attached */
 	bool turn;           /* one window, including the gap before it */
