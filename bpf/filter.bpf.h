@@ -37,16 +37,25 @@ static __always_inline const void *wanted_of(void *ctx, void *table)
 	return bpf_map_lookup_elem(table, &i);
 }
 
+static __always_inline void note_met(void *ctx)
+{
+	__u8 *met = &sites_met[(__u32)bpf_get_attach_cookie(ctx) & (ALYS_MAX_SITES - 1)];
+	if (!*met)
+		*met = 1;
+}
+
 static __always_inline const struct alys_site *wanted_site(void *ctx)
 {
 	const struct alys_site *site = wanted_of(ctx, &sites);
 	if (config.windowed && site) {
 		count(ALYS_ST_TRAPS);
 		/* Those that stay slow the program down in windows and between them alike: they are its own. */
-		if (site->flags & ALYS_SITE_WINDOW)
+		if (site->flags & ALYS_SITE_WINDOW) {
 			charge_trap();
-		else
+			note_met(ctx);
+		} else {
 			count(ALYS_ST_TRAPS_KEPT);
+		}
 	}
 	return site;
 }

@@ -21,6 +21,12 @@ int window_shut __weak = 0;
 /* How many windows have been opened. Set by the loader. */
 __u32 windows_opened __weak = 0;
 
+/*
+ * With config.windowed: probes of windows that were hit, by site; a number that is used again counts as hit. Bytes that are written
+ * only once are no matter for processors to share.
+ */
+__u8 sites_met[ALYS_MAX_SITES] __weak = {};
+
 /* A call between its entry and its return. */
 struct pending {
 	__u64 cfa;     /* 0 = no call waits */

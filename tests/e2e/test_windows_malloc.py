@@ -61,6 +61,22 @@ def test_allocations(tmp_path, program, library, mode):
     assert "frees were not recorded" in alys("report", trace).stdout
 
 
+def test_a_function_that_nothing_called_before(tmp_path):
+    """Its probe stays between windows, as long as that costs nothing: from the first call on it comes and goes like the others."""
+    trace = tmp_path / "t.alys"
+    done = alys("-vv", "-o", trace, "-s", every(4096), "--max-overhead", "3", "--profile", "allocations", "--", PROGS / "c_later", "8",
+                "steady", work(TURNS), env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
+    stayed, left = "probes stay: nothing has hit them", "no longer stay: one was hit"
+    assert stayed in done.stderr and left in done.stderr[done.stderr.index(stayed):], done.stderr
+    book = assert_law(trace, lost=None)
+    # Calls at probes that stay are no hits. In the 50 ms before it leaves there may be as many as in some windows.
+    assert book.rows["outside-windows"] < book.rows["traps"] / 2, book
+    assert spent(trace)[0] < 4.5
+    truth = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))["sites"]
+    assert_near(trace, truth)
+
+
 @pytest.mark.parametrize("program,mode", [("c_rates", "startup"), ("c_rates", "periodic"), ("c_gcrates", "startup")])
 def test_bursts_that_no_window_meets(tmp_path, program, mode):
     """A site that was seen at the start and in no window since: its error covers what may have been missed."""

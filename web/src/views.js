@@ -3,7 +3,7 @@
 import { growthScore } from "rules.mjs";
 import { growth, lives, measure, medianAge, pathPeak, pathSeries, variances } from "./measure.js";
 import { identifyFunctions } from "./identity.js";
-import { amount, bytes, count, make, percent, seconds, spread } from "./text.js";
+import { amount, bytes, count, make, percent, plusMinus, seconds, spread } from "./text.js";
 import { Table } from "./table.js";
 
 function share(value, whole, unit, variance) {
@@ -266,7 +266,7 @@ export class Views {
 
   leaks(box) {
     return new Table(box, [
-      { title: "Steady growth", number: true, help: "Bytes more in use at the end of the interval than at its begin, and how steadily they came: sorted by the product, as what grows steadily is suspect before what is merely large. As `report --show leaked` measures it.", of: suspicion, text: (row) => `+${bytes(row.gained)}${spread(row.gainedVar, row.gained)}, ${Math.round(100 * row.steady)} %` },
+      { title: "Steady growth", number: true, help: "Bytes more in use at the end of the interval than at its begin, and how steadily they came: sorted by the product, as what grows steadily is suspect before what is merely large. As `report --show leaked` measures it.", of: suspicion, text: (row) => `+${bytes(row.gained)}${plusMinus(Math.sqrt(row.gainedVar))}, ${Math.round(100 * row.steady)} %` },
       { title: "Never freed", number: true, of: (row) => row.sz, cell: (row) => share(row.sz, this.leakSum, "sz", row.szVar) },
       { title: "Blocks", number: true, of: (row) => row.cnt, text: (row) => count(row.cnt) },
       { title: "Of its allocations", number: true, of: (row) => row.cnt / row.made || 0, text: (row) => percent(row.cnt, row.made) },

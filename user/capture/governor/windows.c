@@ -441,8 +441,10 @@ static void update_leaving(struct windows *w)
 /* Records of the last window or stretch must be read from the ring before the next window is reported. */
 static void update_gap(struct windows *w, uint64_t now)
 {
-	if (now - w->looked_ns >= look_ns(w))
+	if (now - w->looked_ns >= look_ns(w)) {
 		update_counts(w);
+		probe_window_look(w->c.h->probe);
+	}
 	if (w->finishing || leave(w, now))
 		return;
 	if (now < w->due_ns || *w->c.read_ns <= w->shut_ns + TURN_COME_BACK_NS)

@@ -108,9 +108,12 @@ void detaching_put(const struct attachment *list, size_t n)
 	pthread_mutex_unlock(&detaching.lock);
 }
 
+/* This thread runs already, others have to be given a processor first: meanwhile a program stops at probes for nothing. */
 void detaching_await(void)
 {
 	pthread_mutex_lock(&detaching.lock);
+	while (detaching.waiting)
+		detach_next();
 	while (detaching.list_cnt || detaching.threads)
 		pthread_cond_wait(&detaching.less, &detaching.lock);
 	pthread_mutex_unlock(&detaching.lock);

@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "kernel/perf_link.h"
 #include "probe/detaching.h"
+#include "probe/stayers.h"
 #include "sandbox/caps.h"
 
 int batch_add(struct batch *b, uint64_t offset, uint64_t cookie)
@@ -64,7 +65,8 @@ static int add_multi(const struct batch *b, struct probe *p, const struct rights
 				  .trial = b->trial,
 				  .not_allocator = b->not_allocator,
 				  .file = probe_file_of(l->file_fd),
-				  .fd = rights_link(l) };
+				  .fd = rights_link(l),
+				  .stay_fd = -1 };
 	if (a->fd < 0) {
 		p->attachments_cnt--;
 		return a->fd;
@@ -123,6 +125,7 @@ static int attach_perf(const struct batch *b, struct probe *p, uint32_t tgid, in
 		a->trial = b->trial;
 		a->not_allocator = b->not_allocator;
 		a->file = probe_file_of(file_fd);
+		a->stay_fd = -1;
 		a->fd = perf_link_open(&s);
 		if (a->fd >= 0)
 			continue;
@@ -174,6 +177,7 @@ static void detach(struct probe *p, const struct chosen *c)
 	for (size_t i = 0; i < p->attachments_cnt; i++) {
 		struct attachment a = p->attachments[i];
 		if (is_of(&a, c)) {
+			stayers_leave(&p->attachments[i]);
 			reattach_free(a.reattach);
 			p->attachments[i].reattach = NULL;
 			continue;

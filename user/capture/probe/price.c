@@ -24,7 +24,6 @@
 #include "base/signals.h"
 #include "probe/link.h"
 #include "probe/load.h"
-#include "probe/priced.h"
 
 #define ROUNDS 15
 #define CALLS 200
@@ -266,6 +265,8 @@ static double stall_once(struct probe *p, const struct batch *b, int exe, const 
 	int rc = batch_attach(b, p, (uint32_t)getpid(), exe, &err);
 	probe_detach(p, (uint32_t)getpid());
 	probe_await_detached();
+	if (rc)
+		log_dbg("what probes that come and go take is not known: %s", err.text);
 	return rc ? 0 : fmax(lost_since(s, before, from, idle), 0) / 1e9 / (double)b->offsets_cnt;
 }
 
@@ -299,7 +300,7 @@ static double probe_stall(struct probe *p)
 		offsets[i] = first + i * PRICED_SZ;
 		cookies[i] = (ALYS_MAX_SITES - 1) | ALYS_COOKIE_FILTERED;
 	}
-	if (!first || sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) < 2 ||
+	if (!first || (!sched_getaffinity(0, sizeof(cpus), &cpus) && CPU_COUNT(&cpus) < 2) ||
 	    signals_thread(&thread, look_at_clock, &s))
 		return 0;
 	double stall = least_stall(p, &b, &s);

@@ -36,6 +36,19 @@ struct stop_prices {
 
 int probe_stop_prices(struct probe *p, struct stop_prices *out, struct err *err);
 
+/* What it calls, and probes: in priced_*.c. The first instruction is one that the kernel emulates. */
+void priced(void);
+/* Its second one, which the processor has to run apart; not to be called. */
+void priced_stepped(void);
+/* PRICED_CNT instructions that the kernel emulates, PRICED_SZ bytes each; not to be called. */
+void priced_many(void);
+#define PRICED_CNT 32
+#ifdef __aarch64__
+#define PRICED_SZ 4
+#else
+#define PRICED_SZ 1
+#endif
+
 /* Seconds that a fault takes longer where pages are recorded, and it is passed over. The programs for pages are attached. */
 int price_fault(struct probe *p, double *seconds, struct err *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/priced of aarch64: see priced.h. The kernel emulates adr: arch/arm64/kernel/probes/decode-insn.c. */
-#include "probe/priced.h"
+/* probe/priced of aarch64: see price.h. The kernel emulates adr: arch/arm64/kernel/probes/decode-insn.c. */
+#include "probe/price.h"
 
 __asm__(".pushsection .text\n"
 	".globl priced, priced_stepped, priced_many\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/priced of x86-64: see priced.h. */
-#include "probe/priced.h"
+/* probe/priced of x86-64: see price.h. */
+#include "probe/price.h"
 
 __asm__(".pushsection .text\n"
 	".globl priced, priced_stepped, priced_many\n"

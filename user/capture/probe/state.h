@@ -29,8 +29,9 @@ struct programs;
 
 /* How a link of windows is attached each time, see probe/window.h. */
 struct reattach {
-	struct rights_link link;
-	uint64_t words[]; /* its offsets, then its cookies */
+	struct rights_link link; /* the first sites of `all`: see probe/stayers.h */
+	uint32_t all, turns;     /* how often it went */
+	uint64_t words[];        /* offsets of all, then their cookies */
 };
 
 /* Duplicates the file's descriptor. NULL: out of memory or descriptors. */
@@ -45,6 +46,7 @@ struct attachment {
 	struct probe_file file;
 	int fd;                    /* of the link; -1: detached */
 	struct reattach *reattach; /* attached during windows only; NULL = always */
+	int stay_fd;               /* of the link of those sites that stay between windows, see probe/stayers.h; -1: none */
 	bool lingers, gc_calls;    /* see struct batch */
 };
 

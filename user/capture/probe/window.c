@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "probe/detaching.h"
 #include "probe/load.h"
+#include "probe/stayers.h"
 
 /* A page that is recorded: its stack and its record, in a window whose stacks are new. */
 #define PAGE_SAMPLE_NS 2000
@@ -95,6 +96,10 @@ static int listen_in_window(struct probe *p, bool on)
 static bool attach_link(struct probe *p, struct attachment *a)
 {
 	const struct rights_link *l = &a->reattach->link;
+	if (!l->cnt)
+		return true;
+	/* Or calls would be seen twice. */
+	detaching_await_of(a->file, a->tgid);
 	a->fd = rights_link(l);
 	p->came[l->tgid != 0] += a->fd >= 0 ? l->cnt : 0;
 	return a->fd >= 0 || a->fd == -ESRCH || a->fd == -ESTALE;
@@ -135,14 +140,17 @@ static void begin_gc_era(struct probe *p)
 void probe_window_attach(struct probe *p)
 {
 	pthread_mutex_lock(&p->lock);
+	stayers_go(p, false);
 	p->windows_detached = false;
 	if (!p->lingering)
 		begin_gc_era(p);
 	p->lingering = attach_links(p, true);
-	if (!p->lingering)
+	if (!p->lingering) {
 		log_info("no window: probes at collections could not be attached");
-	else
+		stayers_go(p, true);
+	} else {
 		attach_links(p, false);
+	}
 	if (p->page_windows && !p->listening_pages)
 		p->listening_pages = !listen_in_window(p, true);
 	pthread_mutex_unlock(&p->lock);
@@ -165,12 +173,23 @@ void probe_window_detach(struct probe *p)
 {
 	pthread_mutex_lock(&p->lock);
 	p->windows_detached = true;
+	stayers_go(p, false);
 	detach_links(p, false);
 	if (p->page_windows)
 		listen_in_window(p, false);
 	p->listening_pages = false;
 	pthread_mutex_unlock(&p->lock);
 	detaching_await();
+	pthread_mutex_lock(&p->lock);
+	stayers_come(p);
+	pthread_mutex_unlock(&p->lock);
+}
+
+void probe_window_look(struct probe *p)
+{
+	pthread_mutex_lock(&p->lock);
+	stayers_go(p, false);
+	pthread_mutex_unlock(&p->lock);
 }
 
 /* The lock is held. */
@@ -267,6 +286,7 @@ struct reattach *reattach_new(const struct rights_link *l)
 	memcpy(a->words, l->offsets, l->cnt * sizeof(uint64_t));
 	memcpy(a->words + l->cnt, l->cookies, l->cnt * sizeof(uint64_t));
 	a->link = *l;
+	a->all = l->cnt;
 	a->link.offsets = a->words;
 	a->link.cookies = a->words + l->cnt;
 	a->link.file_fd = fcntl(l->file_fd, F_DUPFD_CLOEXEC, 3);

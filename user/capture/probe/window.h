@@ -27,6 +27,8 @@ void probe_window_shut(struct probe *p, uint64_t interval);
  * leave when no sampled object is left in a collected heap, until the next probe_window_attach.
  */
 void probe_window_detach(struct probe *p);
+/* Now and then between windows: probes that stayed, since nothing hit them, are detached where one was hit: see probe/stayers. */
+void probe_window_look(struct probe *p);
 /* Is there one that lingers, and no collector whose calls are sampled all the time? */
 bool probe_window_may_leave(struct probe *p);
 void probe_window_leave(struct probe *p);

@@ -480,6 +480,8 @@ struct totals heap_estimate(const struct heap *h)
 	struct totals t = s ? s->all : h->all;
 	for (enum estimate k = 0; s && k < ESTIMATES; k++)
 		t.var[k] = snapshot_var(s, s->n, k);
+	for (enum estimate k = 0; !s && k < ESTIMATES; k++)
+		t.var[k] = totals_var(&h->all, k);
 	snapshot_free(s);
 	return t;
 }

@@ -71,7 +71,7 @@ static struct group value_of_row(const struct groups *g, size_t i)
 	case SHOW_PEAK:
 		return (struct group){ .cnt = s->peak[i].cnt,
 				       .sz = s->peak[i].sz,
-				       .off = { .sum = s->peak[i].sz, .var = s->peak[i].var } };
+				       .off = { .sum = s->clusters ? 0 : s->peak[i].sz, .var = s->peak[i].var } };
 	case SHOW_TEMPORARY:
 		return (struct group){ .cnt = s->lifetimes[i].temp_cnt,
 				       .sz = s->lifetimes[i].temp_sz,

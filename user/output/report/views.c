@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "format/heapful_notes.h"
-#include "model/rules.h"
 #include "report/facts.h"
 #include "report/group.h"
 #include "report/rank.h"
@@ -243,7 +242,7 @@ static int leaked_fill(const struct groups *g, const struct group *v, struct she
 	row = put_bytes(g, v, row);
 	*row++ = (struct cell){ .number = growth_row_gained(r) };
 	if (has_error(g))
-		*row++ = (struct cell){ .number = sqrt(few_variance(r->gained_var, growth_row_gained(r))) };
+		*row++ = (struct cell){ .number = sqrt(r->gained_var) };
 	*row++ = (struct cell){ .number = 100 * growth_row_steadiness(r) };
 	*row++ = (struct cell){ .number = r->oldest_ns && now > r->oldest_ns ? (double)(now - r->oldest_ns) / 1e9 : 0 };
 	*row++ = (struct cell){ .text = text };

@@ -1,0 +1,16 @@
+/* libs: -lpthread */
+/* rates.h with malloc, and in the second half with calloc, which nothing has called before. */
+static int is_later(void);
+
+#define SMALL(size) (is_later() ? calloc(1, size) : malloc(size))
+#define DROP(p) FREE(free, p)
+#define BEGIN() (void)0
+#include "rates.h"
+
+static int is_later(void)
+{
+	static double begun;
+	begun = begun > 0 ? begun : now();
+	return now() - begun > seconds / 2;
+}
+/* SPDX-License-Identifier: Apache-2.0 */
