@@ -59,8 +59,12 @@ def test_weights_say_the_same_as_reports(tmp_path):
 def test_in_use_of_a_collector(tmp_path):
     """Objects seen in windows are followed by marks until they are reclaimed, like all others."""
     trace = tmp_path / "t.alys"
-    recorded(trace, PROGS / "c_gcrates", "3", "steady", args=("-s", "bytes:4k", "--max-overhead", "1"))
-    assert windows_of(trace) > 0
+    # What the last of few windows saw may be all there is, and it lives until the end.
+    for _ in range(10):
+        recorded(trace, PROGS / "c_gcrates", "3", "steady", args=("-s", "bytes:4k", "--max-overhead", "1"))
+        if windows_of(trace) > 3:
+            break
+    assert windows_of(trace) > 3
     kinds = [e["kind"] for e in events_of(trace, tmp_path)]
     assert kinds.count("free") > 0.3 * kinds.count("alloc"), (kinds.count("free"), kinds.count("alloc"))
 

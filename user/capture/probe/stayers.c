@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "probe/detaching.h"
 
-/* A link has gone that often before any of its probes stay. */
-#define TURNS_MIN 8
+/* A link has gone that often before any of its probes stay: after the first 50 ms, and after a window. */
+#define TURNS_MIN 2
 
 static bool is_met(const uint8_t *met, uint64_t cookie)
 {

@@ -10,7 +10,7 @@
 
 #include "probe/state.h"
 
-/* Between windows: probes of links that came and went a few times stay. */
+/* Between windows: probes of links that came and went twice stay. */
 void stayers_come(struct probe *p);
 /* Where one was hit, or everywhere: those of its link are detached, but not awaited. */
 void stayers_go(struct probe *p, bool all);
