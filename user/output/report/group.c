@@ -69,6 +69,7 @@ static struct group value_of_row(const struct groups *g, size_t i)
 	case SHOW_ALLOC:
 		return (struct group){ .cnt = t->est_alloc_cnt, .sz = t->est_alloc_sz, .off = snapshot_spread(s, i, ALLOC_SZ) };
 	case SHOW_PEAK:
+		/* What windows do to the variance is in it already: no allowance for few samples on top. */
 		return (struct group){ .cnt = s->peak[i].cnt,
 				       .sz = s->peak[i].sz,
 				       .off = { .sum = s->clusters ? 0 : s->peak[i].sz, .var = s->peak[i].var } };
