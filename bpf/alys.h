@@ -157,14 +157,15 @@ struct alys_faults {
 /*
  * A thread to be stopped, of a process that we launched: it continues after ALYS_HOLD_WAIT_NS unless it has been
  * stopped (ptrace) by then. Sent in two small rings, which wake the holder: ring 1 from even CPUs and ring 2 from odd
- * ones, since the holder must not need the CPU on which the thread waits.
+ * ones, since the holder must not need the CPU on which the thread waits. It takes some 0.1 ms, but a host may leave a virtual
+ * processor out for several ms: with 2 ms, one start in ten was not held on such a machine.
  */
 struct alys_hold {
 	__u64 time; /* equals the time of the record in the main ring */
 	__u32 tid;
 	__u32 pad;
 };
-#define ALYS_HOLD_WAIT_NS 2000000ull
+#define ALYS_HOLD_WAIT_NS 20000000ull
 
 /*
  * A collection. Sent in the main ring, because its place among the allocations determines which of them it could mark;

@@ -8,7 +8,7 @@
 #define ALYS_HOLD_BPF_H
 
 #define JOBCTL_TRAP_STOP (1ul << 19) /* include/linux/sched/jobctl.h: what PTRACE_INTERRUPT sets */
-#define HOLD_LOOKS (1 << 20)
+#define HOLD_LOOKS (1 << 22)
 
 /* Set by the loader while a holder is running. */
 int hold_answered __weak = 0;
