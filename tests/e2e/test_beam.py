@@ -341,7 +341,7 @@ def test_sampled(started, vm, tmp_path, windows):
     # A heap is read at each call in a window, sampled or not, and that costs.
     assert not windows or ledger["sample-time"] > 100 * ledger["hits-alloc"]
     error = done["total"]["percent_error"]
-    assert error < 25
+    assert error < 25, done.get("windows")
     assert abs(100 * words_in(trace) / truth["reclaimed"] - 100) < 4 * max(error, 1)
     rows = {row["function"]: row for row in done["rows"]}
     for name, words in WORDS.items():

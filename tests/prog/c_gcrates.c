@@ -6,5 +6,6 @@
 #define SMALL(size) (GC_malloc)(size)
 #define DROP(p) (void)(p)
 #define BEGIN() GC_INIT()
+#define END() dprintf(1, "collections %lu\n", (unsigned long)GC_get_gc_no())
 #include "rates.h"
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -5,6 +5,7 @@ static int is_later(void);
 #define SMALL(size) (is_later() ? calloc(1, size) : malloc(size))
 #define DROP(p) FREE(free, p)
 #define BEGIN() (void)0
+#define END() (void)0
 #include "rates.h"
 
 static int is_later(void)

@@ -4,5 +4,6 @@
 #define SMALL(size) operator new(size)
 #define DROP(p) FREE(operator delete, p)
 #define BEGIN() (void)0
+#define END() (void)0
 #include "rates.h"
 /* SPDX-License-Identifier: Apache-2.0 */

@@ -2,7 +2,7 @@
  * Allocation at a rate that changes: `PROG SECONDS steady|bursty|periodic|startup|tenfold|threads [TURNS]`. Before each block
  * is freed, an empty loop runs TURNS times. There are two sites, one with about a tenth of the calls
  * and bytes; each has its own size class, and requests one byte less, because libgc adds one.
- * Includers define SMALL(size) and DROP(p).
+ * Includers define SMALL(size), DROP(p), BEGIN() and END().
  */
 #include <pthread.h>
 #include <time.h>
@@ -80,6 +80,7 @@ int main(int argc, char **argv)
 	work(NULL);
 	while (n)
 		pthread_join(more[--n], NULL);
+	END();
 	return truth_done();
 }
 /* SPDX-License-Identifier: Apache-2.0 */
