@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """--max-overhead: probes are attached in windows, and estimates have the stated error."""
 
-import json
 import re
 import time
 
