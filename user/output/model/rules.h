@@ -36,9 +36,10 @@ static inline double growth_score(double gained, double steadiness)
 /*
  * Samples of independent blocks are counts of a Poisson process, and n of them have an estimated variance of n. Where that is small
  * by chance, the estimate is small, too, so +-1.96 of its root holds the truth in as little as 84 % of cases (mean 3), and in 92 % at
- * mean 15. With n + 2 it is 93 % or more at every mean, if anything was sampled: about 1.96^2 / 2 is what is added to counts of binomials, too (Agresti and
- * Coull, The American Statistician 52, 1998, p. 119). n is the square of the estimate over its variance, and at least 1. Variances
- * are added before; where windows have made them larger already, as on the page and in top, this is a little too much.
+ * mean 15. With n + 2 it is 93 % or more at every mean, if anything was sampled: about 1.96^2 / 2 is what is added to counts of
+ * binomials, too (Agresti and Coull, The American Statistician 52, 1998, p. 119). n is the square of the estimate over its variance,
+ * and at least 1. Variances are added before; where windows have made them larger already, as on the page and in top, this is a
+ * little too much.
  */
 static inline double few_variance(double variance, double estimate)
 {
