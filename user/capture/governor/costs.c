@@ -70,7 +70,7 @@ void costs_begin(struct costs *c, uint64_t now)
 {
 	map_free(&c->cpu);
 	c->since_ns = c->noted_ns = now;
-	c->cpu_ended_ns = 0;
+	/* What they have used so far. */
 	cpu_since(c);
 }
 
