@@ -158,7 +158,7 @@ struct alys_faults {
  * A thread to be stopped, of a process that we launched: it continues after ALYS_HOLD_WAIT_NS unless it has been
  * stopped (ptrace) by then. Sent in two small rings, which wake the holder: ring 1 from even CPUs and ring 2 from odd
  * ones, since the holder must not need the CPU on which the thread waits. It takes some 0.1 ms, but a host may leave a virtual
- * processor out for several ms: with 2 ms, one start in ten was not held on such a machine.
+ * processor out for several ms: with 2 ms, one start in seven was not held on such a machine.
  */
 struct alys_hold {
 	__u64 time; /* equals the time of the record in the main ring */

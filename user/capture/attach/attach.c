@@ -398,7 +398,7 @@ static bool list_used(const struct attach *a, struct map *used)
 	const struct proc *p;
 	const struct mapping *map;
 	for (size_t i = 0; (p = catalog_next_proc(a->h->catalog, &i));) {
-		if (target_find(a->h->targets, p->tgid).n != p->id.n)
+		if (!target_is_process(a->h->targets, p))
 			continue;
 		for (size_t k = 0; (map = target_mapping(a->h->targets, p->id, k)); k++) {
 			if (!map_put(used, map->module.n))
@@ -557,7 +557,7 @@ void attach_split(struct attach *a)
 	a->shared = false;
 	a->facts.renewals++;
 	for (size_t i = 0; (p = catalog_next_proc(a->h->catalog, &i));) {
-		if (target_find(a->h->targets, p->tgid).n == p->id.n)
+		if (target_is_process(a->h->targets, p))
 			attach_mapped(a, p);
 	}
 }

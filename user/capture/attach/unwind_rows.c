@@ -124,7 +124,7 @@ static void list(struct rows *r, const struct map *modules)
 {
 	const struct proc *p;
 	for (size_t i = 0; (p = catalog_next_proc(r->h->catalog, &i));) {
-		if (target_find(r->h->targets, p->tgid).n == p->id.n && maps_one_of(r, p, modules))
+		if (target_is_process(r->h->targets, p) && maps_one_of(r, p, modules))
 			rows_map(r, p);
 	}
 }

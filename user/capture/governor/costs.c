@@ -2,7 +2,6 @@
 /* governor/costs: see costs.h. */
 #include "governor/costs.h"
 
-#include "governor/counts.h"
 #include "governor/gauge.h"
 
 /* One that was gone before it was looked at has no time of its start: it began while others were looked at. */
@@ -31,7 +30,7 @@ static double cpu_since(struct costs *c)
 	c->cpu_ended_ns = 0;
 	for (size_t i = 0; (p = catalog_next_proc(c->h->catalog, &i));) {
 		uint64_t now;
-		if (counts_is_there(c->h, p) && gauge_cpu_ns(p->tgid, &now))
+		if (target_is_process(c->h->targets, p) && gauge_cpu_ns(p->tgid, &now))
 			sum += used_since(c, p, now);
 	}
 	return (double)sum / 1e9;

@@ -13,11 +13,6 @@
 #define FIND_NS 50000000ull
 #define FIND_TRIES 6
 
-bool counts_is_there(const struct handles *h, const struct proc *p)
-{
-	return target_find(h->targets, p->tgid).n == p->id.n;
-}
-
 static struct reading counted_by(const struct counts *s, struct proc_count *c)
 {
 	struct reading now = gauge_read(&c->gauge, s->h->probe, s->price);
@@ -171,7 +166,7 @@ void counts_update(struct counts *s, bool stretch)
 	forget_gone(s);
 	forget_old(s);
 	for (size_t i = 0; (p = catalog_next_proc(s->h->catalog, &i));) {
-		if (counts_is_there(s->h, p))
+		if (target_is_process(s->h->targets, p))
 			find_of(s, p, when, stretch);
 	}
 	for (size_t i = 0; i < s->procs_cnt; i++) {

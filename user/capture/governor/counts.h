@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * governor/counts: what each process has counted since the recording began, by its gauges, and how much of it no window
- * saw. A process has up to two counts: of its CPU time, and of bytes if it has a counter for them.
+ * saw. A process has up to two counts: of its CPU time, and of bytes if it has a counter for them; its heap of pages has one, of
+ * page faults.
  */
 #ifndef ALYS_GOVERNOR_COUNTS_H
 #define ALYS_GOVERNOR_COUNTS_H
@@ -36,8 +37,6 @@ struct counts {
 	struct map without; /* proc -> next time to look for a counter << 8 | number of attempts */
 };
 
-/* False for a process that has ended, or whose number is another's by now. */
-bool counts_is_there(const struct handles *h, const struct proc *p);
 /* NULL: it has none. Valid until the next counts_update. */
 struct proc_count *counts_of(const struct counts *s, struct proc_id proc, bool by_cpu);
 /* Finds new counters and reads all of them. stretch: probes are attached all the time. */

@@ -587,7 +587,7 @@ static void reap_silent_exits(struct live *l, uint64_t now)
 {
 	const struct proc *p;
 	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
-		if (target_find(l->h.targets, p->tgid).n != p->id.n || target_alive(l->h.targets, p->id) ||
+		if (!target_is_process(l->h.targets, p) || target_alive(l->h.targets, p->id) ||
 		    !reaper_is_silent(&l->reaper, p->tgid, l->read_ns, now))
 			continue;
 		struct intake_who who = { .tgid = p->tgid, .tid = p->tgid, .time_ns = now_ns() };

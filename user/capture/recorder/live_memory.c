@@ -67,7 +67,7 @@ void live_settle(struct live *l, uint64_t now_ns)
 	l->resident_end = 0;
 	mappings_begin_settling(&l->mappings);
 	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
-		if (target_find(l->h.targets, p->tgid).n != p->id.n || !target_alive(l->h.targets, p->id))
+		if (!target_is_process(l->h.targets, p) || !target_alive(l->h.targets, p->id))
 			continue;
 		const struct proc_id maps = heap_of(l, SUBJECT_MAPPINGS, p->id);
 		if (record_has(l->h.o, SUBJECT_PAGES))

@@ -50,7 +50,7 @@ void live_forget_processes(struct live *l)
 {
 	const struct proc *p;
 	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
-		if (target_find(l->h.targets, p->tgid).n != p->id.n)
+		if (!target_is_process(l->h.targets, p))
 			continue;
 		gcwatch_gone(&l->gc, p->id, p->tgid, now_ns());
 		live_memory_ends(l, p->id);

@@ -76,7 +76,7 @@ static void on_look(void *ctx, struct proc_id proc)
 	if (proc.n)
 		target_read_maps(l->h.targets, proc, l->read_ns, NULL);
 	for (size_t i = 0; !proc.n && (p = catalog_next_proc(l->h.catalog, &i));) {
-		if (target_find(l->h.targets, p->tgid).n == p->id.n)
+		if (target_is_process(l->h.targets, p))
 			target_read_maps(l->h.targets, p->id, l->read_ns, NULL);
 	}
 }

@@ -62,6 +62,12 @@ struct proc_id target_find(const struct target_table *t, uint32_t tgid);
 struct proc_id target_heap(const struct target_table *t, struct proc_id id, enum subject s);
 /* Is it, or a heap of it, the current one of its tgid? */
 bool target_is_current(const struct target_table *t, const struct proc *p);
+/* Is it the current one of its tgid, and not a heap of it? */
+static inline bool target_is_process(const struct target_table *t, const struct proc *p)
+{
+	return target_find(t, p->tgid).n == p->id.n;
+}
+
 /* Number of traced processes; ended ones count until target_gone. */
 size_t target_count(const struct target_table *t);
 /* exec: a new proc_id with an empty map list. 0 if tgid was not traced or is gone already. */
