@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Costs of recording: consumer thread, file size, losses."""
 import os
-import signal
+import sys
 import time
 
+import harness
 from harness import QUICK, Recording, Target, program, table, verdict
 from server import Server
+
+sys.path.insert(0, os.path.join(harness.ROOT, "tests", "lib"))
+from late import late_reader  # noqa: E402
 
 SECONDS = 1 if QUICK else 4
 
@@ -25,22 +29,21 @@ def pairs(threads, *options):
 
 def finish_of(seconds):
     """
-    Probes produce events more slowly than the tracer reads them. So the tracer is stopped while the target fills a large
-    ring buffer, then continued and ended: it reads, encodes and writes as fast as it can.
+    Probes produce events more slowly than the tracer reads them. So the thread that handles them is stopped while the target
+    runs, then continued and ended: it reads, encodes and writes as fast as it can.
     """
     target = Target(program("pairs"), str(seconds), "10", "1")
     recording = Recording(target.pid, "--backtrace", "none", "--ring", "1G")
-    os.kill(recording.process.pid, signal.SIGSTOP)
-    target.run()
-    begun = time.monotonic()
-    os.kill(recording.process.pid, signal.SIGCONT)
+    with late_reader(recording.process.pid):
+        target.run()
+        begun = time.monotonic()
     recording.stop()
     target.close()
     return recording.ended - begun, recording.counts["recorded"], recording.counts["lost"]
 
 
 def backlog():
-    """(events per second from a full ring to disk, without the usual time to end; events; lost)"""
+    """(events per second from memory to disk, without the usual time to end; events; lost)"""
     idle = sorted(finish_of(0.01)[0] for _ in range(3))[1]
     took, events, lost = sorted(finish_of(SECONDS + 2) for _ in range(3))[1]
     return events / max(took - idle, 1e-3), events, lost

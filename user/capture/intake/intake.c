@@ -5,21 +5,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <bpf/libbpf.h>
 
 #include "alys.h"
 #include "catalog/catalog.h"
+#include "intake/queue.h"
 #include "model/model.h"
 
 struct intake {
 	struct intake_ops ops;
-	struct ring_buffer *ring;
-	const unsigned long *positions; /* the ring's first two pages: consumer and producer position */
+	struct queue *queue;
 	struct intake_counts counts;
-	unsigned int budget; /* records left of this drain */
 };
 
 static struct intake_who who_of(const struct alys_head *h)
@@ -207,9 +202,8 @@ static const size_t least_size[] = {
 	[ALYS_EV_NAMED] = sizeof(struct alys_ev_named),  [ALYS_EV_USED] = sizeof(struct alys_ev_proc),
 };
 
-static int on_record(void *ctx, void *data, size_t size)
+static void give(struct intake *in, const void *data, size_t size)
 {
-	struct intake *in = ctx;
 	const struct alys_head *h = data;
 	if (size < sizeof(*h) || h->kind >= sizeof(least_size) / sizeof(least_size[0]) || !least_size[h->kind])
 		in->counts.unknown++;
@@ -227,67 +221,50 @@ static int on_record(void *ctx, void *data, size_t size)
 		give_name(in, data);
 	else
 		give_note(in, data);
-	/* libbpf counts the record as read and stops when a callback gives an error. */
-	return --in->budget ? 0 : -EAGAIN;
 }
 
-/* kernel/bpf/ringbuf.c: a page with the consumer's position, one with the producer's, then the data. */
-static int map_positions(struct intake *in, int ring_map_fd)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *at = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, ring_map_fd, 0);
-	if (at == MAP_FAILED)
-		return -errno;
-	in->positions = at;
-	return 0;
-}
-
-struct intake *intake_new(int ring_map_fd, const struct intake_ops *ops, struct err *err)
+struct intake *intake_new(int ring_map_fd, uint64_t room, const struct intake_ops *ops, struct err *err)
 {
 	struct intake *in = calloc(1, sizeof(*in));
-	if (in) {
-		in->ops = *ops;
-		in->ring = ring_buffer__new(ring_map_fd, on_record, in, NULL);
-	}
-	if (in && in->ring && map_positions(in, ring_map_fd)) {
-		ring_buffer__free(in->ring);
-		in->ring = NULL;
-	}
-	if (!in || !in->ring) {
-		err_set(err, errno ? errno : ENOMEM, "cannot map the ring buffer: %s", strerror(errno));
-		intake_free(in);
+	if (!in) {
+		err_set(err, ENOMEM, "out of memory");
 		return NULL;
 	}
-	return in;
+	in->ops = *ops;
+	in->queue = queue_new(ring_map_fd, room, err);
+	if (in->queue)
+		return in;
+	free(in);
+	return NULL;
 }
 
 void intake_free(struct intake *in)
 {
-	if (!in)
-		return;
-	if (in->positions)
-		munmap((void *)in->positions, 2 * (size_t)sysconf(_SC_PAGESIZE));
-	ring_buffer__free(in->ring);
+	if (in)
+		queue_free(in->queue);
 	free(in);
 }
 
 int intake_epoll_fd(const struct intake *in)
 {
-	return ring_buffer__epoll_fd(in->ring);
+	return queue_epoll_fd(in->queue);
 }
 
 long intake_drain(struct intake *in)
 {
-	in->budget = INTAKE_DRAIN_MAX;
-	int rc = ring_buffer__consume(in->ring);
-	return rc == -EAGAIN ? INTAKE_DRAIN_MAX : rc;
+	const void *record;
+	size_t size;
+	long n = 0;
+	while (n < INTAKE_DRAIN_MAX && (record = queue_next(in->queue, &size))) {
+		give(in, record, size);
+		n++;
+	}
+	return n;
 }
 
 uint64_t intake_backlog(const struct intake *in)
 {
-	size_t words = (size_t)sysconf(_SC_PAGESIZE) / sizeof(*in->positions);
-	unsigned long written = __atomic_load_n(&in->positions[words], __ATOMIC_ACQUIRE);
-	return written - in->positions[0];
+	return queue_backlog(in->queue);
 }
 
 struct intake_counts intake_counts(const struct intake *in)

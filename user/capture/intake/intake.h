@@ -85,18 +85,19 @@ struct intake_counts {
 	uint64_t bad, unknown;
 };
 
-struct intake *intake_new(int ring_map_fd, const struct intake_ops *ops, struct err *err);
+/* room: bytes of records that may wait outside the ring, see queue.h. */
+struct intake *intake_new(int ring_map_fd, uint64_t room, const struct intake_ops *ops, struct err *err);
 void intake_free(struct intake *in);
 int intake_epoll_fd(const struct intake *in);
 /* A busy target fills the ring as fast as it is read: signals and timers must be served in between. */
 #define INTAKE_DRAIN_MAX 32768
 /*
- * Reads what is in the ring, up to a limit of records. Returns the number, 0 if the ring was empty; below the limit,
- * the ring has been emptied.
+ * Reads what was sent, up to a limit of records. Returns the number, 0 if there was nothing; below the limit, all has
+ * been read.
  */
 long intake_drain(struct intake *in);
 struct intake_counts intake_counts(const struct intake *in);
-/* Unread bytes in the ring. */
+/* Unread bytes, in the ring and outside. */
 uint64_t intake_backlog(const struct intake *in);
 /* For the reader of the small ring of collections: false if the bytes are not such a record. */
 bool intake_collection_of(const void *data, size_t size, struct intake_collection *out, bool *over);

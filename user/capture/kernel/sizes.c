@@ -23,6 +23,7 @@
 /* Each slot remembers a walk: the more there are, the fewer displace each other. 8 per CPU are enough for walks in progress. */
 #define SLOTS_OF_CPU 8
 #define SLOTS_MAX 512u
+#define RING_MAX (4u << 20)
 /* For the probes with which one helper is tried. */
 #define SMALL 64
 
@@ -120,9 +121,14 @@ uint64_t probe_sized(const struct probe_config *cfg)
 	       s.mappings * sizeof(struct alys_mapping) + s.accounts * processors() * sizeof(struct alys_calls);
 }
 
-uint32_t probe_ring_share(uint64_t memory, uint32_t ring_sz)
+uint32_t probe_ring_share(uint64_t memory, uint32_t room)
 {
-	while (ring_sz > 65536 && ring_sz > memory / 32)
-		ring_sz /= 2;
-	return ring_sz;
+	while (room > 65536 && room > memory / 32)
+		room /= 2;
+	return room;
+}
+
+uint32_t probe_ring_part(uint64_t room)
+{
+	return room < RING_MAX ? (uint32_t)room : RING_MAX;
 }

@@ -143,7 +143,7 @@ static void put_own(struct ledger *g, const struct ledger_sources *in)
 	put(g, CHILDREN_LATE,
 	    "forked children that had probes of their own a moment after they began: what they did before is missing", COUNT_NOTE,
 	    in->children_late);
-	put_state(g, "ring-bytes", "size of the ring buffer", g->h->o->ring_sz);
+	put_state(g, "ring-bytes", "room for unread records", g->h->o->ring_sz);
 }
 
 /* Unwind rows that the stack walk has, and those that it lacks. */

@@ -443,7 +443,7 @@ static int open_probes(struct live *l, struct err *err)
 		.page_interval = o->interval ?: PAGE_INTERVAL,
 		.min_size = o->min_size,
 		.max_frames = o->backtrace == BACKTRACE_NONE ? 0 : o->backtrace_limit,
-		.ring_sz = (uint32_t)o->ring_sz,
+		.ring_sz = probe_ring_part(o->ring_sz),
 		.memory = o->memory,
 		.follow = o->follow,
 		.all = live_takes_all(l),
@@ -464,7 +464,7 @@ static int open_probes(struct live *l, struct err *err)
 	l->h.probe = probe_open(&cfg, err);
 	if (!l->h.probe || (record_overhead(o) > 0 && open_windows(l, err)))
 		return -err->code;
-	l->intake = intake_new(probe_ring_fd(l->h.probe), &in, err);
+	l->intake = intake_new(probe_ring_fd(l->h.probe), o->ring_sz - cfg.ring_sz, &in, err);
 	if (!l->intake || live_track(l, err))
 		return -err->code;
 	attach_share(l->attach, o->follow && tracker_may_share(l->tracker));
@@ -711,14 +711,13 @@ int live_step(struct live *l)
 	study_look(l->study);
 	rows_look(&l->rows, study_is_busy(l->study), now_ns());
 	attach_update(l->attach);
-	if (windows_update(l->windows))
-		drain(l);
+	bool left = windows_update(l->windows) && drain(l) == INTAKE_DRAIN_MAX;
 	gcwatch_poll(&l->gc, now_ns());
 	int ms = tracker_work(l->tracker);
 	tick(l);
 	l->abandoned |= l->stacks.failed || l->entries.failed;
 	l->stacks.failed = false;
-	int due = windows_wait_ms(l->windows);
+	int due = left ? 0 : windows_wait_ms(l->windows);
 	return due >= 0 && (ms < 0 || ms > due) ? due : ms;
 }
 
@@ -736,14 +735,14 @@ int live_run(struct live *l, int signals, struct err *err)
 		{ .fd = tracker_fd(l->tracker), .events = POLLIN },
 		{ .fd = study_fd(l->study), .events = POLLIN },
 	};
-	int done = 0;
+	int done = 0, ms = 0;
 	while (target_count(l->h.targets) && done <= 0 && !time_is_over(l)) {
 		fds[1].fd = live_wake_fd(l);
-		if (poll(fds, sizeof(fds) / sizeof(fds[0]), POLL_MS) < 0 && errno != EINTR)
+		if (poll(fds, sizeof(fds) / sizeof(fds[0]), ms >= 0 && ms < POLL_MS ? ms : POLL_MS) < 0 && errno != EINTR)
 			return err_set(err, errno, "poll: %s", strerror(errno));
 		if (fds[0].revents)
 			break;
-		live_step(l);
+		ms = live_step(l);
 		done = consumer_done(l->h.out);
 		if (done < 0)
 			return err_set(err, EPIPE, "the reader of the trace has gone");

@@ -157,7 +157,7 @@ static const struct opt options[] = {
 	{ "push-ca", 0, "FILE", opt_text, AT(push.ca_file), NULL, NULL,
 	  "trust servers by these certificates (PEM), not by the system's" },
 	SECTION("The daemon itself"),
-	{ "ring", 0, "BYTES", opt_ring, AT(watch.record.ring_sz), NULL, NULL, "ring buffer (default 8M)" },
+	{ "ring", 0, "BYTES", opt_ring, AT(watch.record.ring_sz), NULL, NULL, "room for unread records (default 8M)" },
 	{ "idle-stacks", 0, "TIME", parse_time, AT(watch.idle_stacks), NULL, NULL,
 	  "forget stacks without live blocks that were not seen for this long (default 10m)" },
 	{ "socket", 0, "PATH", opt_text, AT(socket), NULL, NULL, "control socket (default /run/alys-bpf/ctl)" },

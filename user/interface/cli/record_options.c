@@ -132,7 +132,7 @@ static const struct opt options[] = {
 	SECTION("The recording"),
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "replace an existing output file" },
 	LABEL_OPTION(AT(labels)),
-	{ "ring", 0, "BYTES", opt_ring, AT(ring_sz), NULL, NULL, "ring buffer (default 64M)" },
+	{ "ring", 0, "BYTES", opt_ring, AT(ring_sz), NULL, NULL, "room for unread records (default 64M)" },
 	{ "return-probes", 0, NULL, opt_flag, AT(return_probes), NULL, NULL,
 	  "return probes everywhere (can kill fiber programs)" },
 	{ 0 },

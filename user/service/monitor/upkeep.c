@@ -119,13 +119,13 @@ bool upkeep_has_room(void *ctx, const char *path)
 /* The memory use at startup if the limit were another: maps and ring scale with it. */
 static uint64_t least_taken(const struct continuous *c, uint64_t taken, uint64_t limit)
 {
-	struct probe_config was = { .ring_sz = (uint32_t)c->record.ring_sz,
+	struct probe_config was = { .ring_sz = probe_ring_part(c->record.ring_sz),
 				    .interval = c->record.interval,
 				    .subjects = record_beside(&c->record) | 1u << record_first(&c->record),
 				    .memory = c->limits.memory_max };
 	struct probe_config would = was;
 	would.memory = limit;
-	would.ring_sz = probe_ring_share(limit, (uint32_t)c->o->record.ring_sz);
+	would.ring_sz = probe_ring_part(probe_ring_share(limit, (uint32_t)c->o->record.ring_sz));
 	return taken - probe_sized(&was) + probe_sized(&would);
 }
 

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* intake/queue: see queue.h. */
+#include "intake/queue.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+
+#include "alys.h"
+#include "base/log.h"
+#include "base/signals.h"
+#include "sandbox/priority.h"
+
+/* What the reader takes at once: less than its processor's cache. */
+#define CHUNK_SZ (128u << 10)
+#define MOVE_SZ (4u << 20)
+#define MOVER_NICE (-20) /* it has little to do, but the ring is small */
+#define RECORD_MAX (sizeof(struct alys_ev_stack) + ALYS_MAX_FRAMES * sizeof(uint64_t))
+/* Each record is preceded by its size and followed by bytes up to a multiple of 8. */
+#define ENTRY_MAX (RECORD_MAX + 2 * sizeof(uint64_t))
+
+struct chunk {
+	struct chunk *next;
+	size_t used;
+	unsigned char bytes[CHUNK_SZ];
+};
+
+struct queue {
+	struct ring_buffer *ring;
+	const unsigned long *positions; /* the ring's first two pages: consumer and producer position */
+	pthread_mutex_t lock;           /* the ring's reading end, and all below up to `room` */
+	struct chunk *first, *last;     /* that wait */
+	struct chunk *spare;            /* so that the reader always has one */
+	uint64_t waiting;               /* bytes in those that wait */
+	uint64_t limit;                 /* up to which more are added now */
+	uint64_t room;
+	struct chunk *reading; /* the reader's own */
+	size_t at;             /* of the next record in it */
+	bool begun;
+	pthread_t mover;
+	bool moves;
+	int calls, end; /* epoll of the mover; eventfd that ends it */
+	int fd;         /* of the ring's map; not ours */
+};
+
+static size_t page_sz(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t ring_unread(const struct queue *q)
+{
+	unsigned long written = __atomic_load_n(&q->positions[page_sz() / sizeof(*q->positions)], __ATOMIC_ACQUIRE);
+	return written - __atomic_load_n(&q->positions[0], __ATOMIC_RELAXED);
+}
+
+static bool is_full(const struct chunk *c)
+{
+	return CHUNK_SZ - c->used < ENTRY_MAX;
+}
+
+/* There is a chunk to which a record can be added; false without memory. */
+static bool make_room(struct queue *q)
+{
+	if (q->last && !is_full(q->last))
+		return true;
+	struct chunk *c = q->spare ?: malloc(sizeof(*c));
+	q->spare = NULL;
+	if (!c)
+		return false;
+	c->next = NULL;
+	c->used = 0;
+	if (q->last)
+		q->last->next = c;
+	else
+		q->first = c;
+	q->last = c;
+	return true;
+}
+
+static void append(struct queue *q, const void *data, size_t size)
+{
+	unsigned char *at = q->last->bytes + q->last->used;
+	uint64_t kept = size < RECORD_MAX ? size : RECORD_MAX;
+	memcpy(at, &kept, sizeof(kept));
+	memcpy(at + sizeof(kept), data, kept);
+	uint64_t taken = sizeof(kept) + ((kept + 7) & ~7ull);
+	q->last->used += taken;
+	q->waiting += taken;
+}
+
+/* libbpf counts the record as read and stops when a callback gives an error. */
+static int on_record(void *ctx, void *data, size_t size)
+{
+	struct queue *q = ctx;
+	append(q, data, size);
+	return q->waiting < q->limit && make_room(q) ? 0 : -EAGAIN;
+}
+
+/* Takes what is in the ring, until about so many bytes wait. Call with the lock held. */
+static void take(struct queue *q, uint64_t limit)
+{
+	q->limit = limit;
+	if (q->waiting < limit && make_room(q))
+		ring_buffer__consume(q->ring);
+}
+
+/* Not all at once: the reader may wait for the lock. */
+static void move_some(struct queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	uint64_t limit = q->waiting + MOVE_SZ;
+	take(q, limit < q->room ? limit : q->room);
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* The programs call when a quarter of the ring is unread, again and again until it is less. */
+static void *move(void *arg)
+{
+	struct queue *q = arg;
+	struct epoll_event e = { .data.fd = -1 };
+	priority_raise(MOVER_NICE);
+	while (e.data.fd != q->end) {
+		if (epoll_wait(q->calls, &e, 1, -1) > 0)
+			move_some(q);
+	}
+	return NULL;
+}
+
+/* Told once for each call of the programs (edge-triggered), not for as long as something is in the ring. */
+static int start_mover(struct queue *q)
+{
+	struct epoll_event ring = { .events = EPOLLIN | EPOLLET, .data.fd = q->fd };
+	q->calls = epoll_create1(EPOLL_CLOEXEC);
+	q->end = eventfd(0, EFD_CLOEXEC);
+	struct epoll_event end = { .events = EPOLLIN, .data.fd = q->end };
+	if (q->calls < 0 || q->end < 0 || epoll_ctl(q->calls, EPOLL_CTL_ADD, q->fd, &ring) ||
+	    epoll_ctl(q->calls, EPOLL_CTL_ADD, q->end, &end))
+		return errno;
+	int rc = signals_thread(&q->mover, move, q);
+	q->moves = !rc;
+	return rc;
+}
+
+/* kernel/bpf/ringbuf.c: a page with the consumer's position, one with the producer's, then the data. */
+static int open_ring(struct queue *q)
+{
+	void *at = mmap(NULL, 2 * page_sz(), PROT_READ, MAP_SHARED, q->fd, 0);
+	if (at == MAP_FAILED)
+		return errno;
+	q->positions = at;
+	q->ring = ring_buffer__new(q->fd, on_record, q, NULL);
+	if (!q->ring)
+		return errno;
+	q->spare = malloc(sizeof(*q->spare));
+	return q->spare ? 0 : ENOMEM;
+}
+
+struct queue *queue_new(int ring_map_fd, uint64_t room, struct err *err)
+{
+	struct queue *q = calloc(1, sizeof(*q));
+	if (!q) {
+		err_set(err, ENOMEM, "out of memory");
+		return NULL;
+	}
+	q->fd = ring_map_fd;
+	q->room = room;
+	q->calls = q->end = -1;
+	pthread_mutex_init(&q->lock, NULL);
+	int rc = open_ring(q);
+	if (!rc)
+		return q;
+	err_set(err, rc, "cannot read the ring buffer: %s", strerror(rc));
+	queue_free(q);
+	return NULL;
+}
+
+static void end_mover(struct queue *q)
+{
+	uint64_t one = 1;
+	if (q->moves && write(q->end, &one, sizeof(one)) == sizeof(one))
+		pthread_join(q->mover, NULL);
+	if (q->calls >= 0)
+		close(q->calls);
+	if (q->end >= 0)
+		close(q->end);
+}
+
+void queue_free(struct queue *q)
+{
+	if (!q)
+		return;
+	end_mover(q);
+	for (struct chunk *c = q->first, *next; c; c = next) {
+		next = c->next;
+		free(c);
+	}
+	free(q->reading);
+	free(q->spare);
+	ring_buffer__free(q->ring);
+	if (q->positions)
+		munmap((void *)q->positions, 2 * page_sz());
+	pthread_mutex_destroy(&q->lock);
+	free(q);
+}
+
+int queue_epoll_fd(const struct queue *q)
+{
+	return ring_buffer__epoll_fd(q->ring);
+}
+
+/* Call with the lock held. */
+static struct chunk *pop(struct queue *q)
+{
+	struct chunk *c = q->first;
+	q->first = c->next;
+	if (!q->first)
+		q->last = NULL;
+	q->waiting -= c->used;
+	return c;
+}
+
+static void give_back(struct queue *q, struct chunk *c)
+{
+	if (q->spare)
+		free(c);
+	else
+		q->spare = c;
+}
+
+static void next_chunk(struct queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	give_back(q, q->reading);
+	if (!q->first || !q->first->used)
+		take(q, CHUNK_SZ - ENTRY_MAX); /* no second one is begun */
+	q->reading = pop(q);
+	q->at = 0;
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* Not before something is read: a process that opens probes may leave the reading to its child. */
+static void begin(struct queue *q)
+{
+	int rc = q->room ? start_mover(q) : 0;
+	if (rc)
+		log_info("records wait in the kernel's ring only: %s", strerror(rc));
+	q->begun = true;
+}
+
+const void *queue_next(struct queue *q, size_t *size)
+{
+	uint64_t n;
+	if (!q->begun)
+		begin(q);
+	if (!q->reading || q->at == q->reading->used)
+		next_chunk(q);
+	if (q->at == q->reading->used)
+		return NULL;
+	const unsigned char *at = q->reading->bytes + q->at;
+	memcpy(&n, at, sizeof(n));
+	q->at += sizeof(n) + ((n + 7) & ~7ull);
+	*size = n;
+	return at + sizeof(n);
+}
+
+uint64_t queue_backlog(struct queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	uint64_t n = q->waiting + ring_unread(q);
+	pthread_mutex_unlock(&q->lock);
+	return n + (q->reading ? q->reading->used - q->at : 0);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * intake/queue: records from the kernel's ring, in its order, until they are handled.
+ *
+ * The ring is small (see probe_ring_part). When its reader is late, a thread moves the records into memory of our own.
+ */
+#ifndef ALYS_INTAKE_QUEUE_H
+#define ALYS_INTAKE_QUEUE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct queue;
+
+/* room: bytes of records that may wait outside the ring; 0 = none do, and there is no thread. */
+struct queue *queue_new(int ring_map_fd, uint64_t room, struct err *err);
+void queue_free(struct queue *q);
+/* Readable when the programs have called the reader. */
+int queue_epoll_fd(const struct queue *q);
+/* The next record, until the next call; NULL = all have been read. Longer ones than ours are cut. */
+const void *queue_next(struct queue *q, size_t *size);
+/* Bytes not yet read. */
+uint64_t queue_backlog(struct queue *q);
+
+#endif
