@@ -63,8 +63,10 @@ static __always_inline const struct alys_site *wanted_site(void *ctx)
 /* Is this process known by its own probes? What its allocator is asked for would count a second time. */
 static __always_inline bool is_left_to_notes(void)
 {
+	if (!config.noted)
+		return false;
 	__u32 tgid = current_tgid();
-	const __u8 *mark = config.noted ? bpf_map_lookup_elem(&targets, &tgid) : NULL;
+	const __u8 *mark = bpf_map_lookup_elem(&targets, &tgid);
 	if (!mark || !(*mark & ALYS_NOTED))
 		return false;
 	count(ALYS_ST_LEFT_TO_NOTES);

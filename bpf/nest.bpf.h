@@ -150,10 +150,8 @@ static __noinline int frame_replace(const struct call_key *key, const struct aly
 }
 
 /* The same for the plain call that the thread was in; one that is paired by frame is only marked here. */
-static __noinline int thread_replace(struct pending *p, const struct alys_site *site, __u64 cfa, struct request *w, __u64 link)
+static __noinline int waiting_replace(struct pending *p, const struct alys_site *site, __u64 cfa, struct request *w, __u64 link)
 {
-	if (!p->cfa)
-		return 0;
 	if (p->cfa != cfa || !is_tail_call_of(p, site, link)) {
 		call_lost(p);
 		return 0;
@@ -168,6 +166,13 @@ static __noinline int thread_replace(struct pending *p, const struct alys_site *
 		take_over_sample(p, w);
 	p->cfa = 0;
 	return 0;
+}
+
+static __always_inline void thread_replace(struct pending *p, const struct alys_site *site, __u64 cfa, struct request *w,
+					   __u64 link)
+{
+	if (p->cfa)
+		waiting_replace(p, site, cfa, w, link);
 }
 
 static __always_inline struct unsampled_call *unsampled_at(const struct call_key *key)
@@ -234,7 +239,8 @@ static __noinline bool is_below_new(const struct thread_call *t, __u64 cfa, __u6
 
 static __always_inline bool is_inside(struct pt_regs *ctx, struct thread_call *t, __u64 cfa)
 {
-	return is_below(&t->call, cfa) || is_below_new(t, cfa, LINK_REGISTER(ctx));
+	bool may = t->call.cfa > cfa || t->new_cfa > cfa; /* mostly not: saves two calls */
+	return may && (is_below(&t->call, cfa) || is_below_new(t, cfa, LINK_REGISTER(ctx)));
 }
 
 static __always_inline struct thread_call *thread_call(bool made)
