@@ -6,6 +6,9 @@
  *
  * A frame's caller was found by two words, its return address and the saved fp, and both are in the frame that
  * follows. Frames whose step read other words, or whose code has no table, are walked again.
+ *
+ * Optimized code keeps data in rbp, which differs from call to call. It matters only to steps that go by it, and to those before
+ * them that leave it alone (WALK_FRAME_NEEDS_BP). Other frames are the same whatever their fp, which then is not the remembered one.
  */
 #ifndef ALYS_RECALL_BPF_H
 #define ALYS_RECALL_BPF_H
@@ -35,24 +38,36 @@ static __always_inline int window_reach(struct walk_slot *w, __u64 at, __u64 top
 
 enum { RECALL_SAME, RECALL_OTHER, RECALL_AWAY, RECALL_ALL };
 
+/* Is the saved fp part of the step from f to next? */
+static __always_inline bool step_has_bp(const struct walk_frame *f, const struct walk_frame *next)
+{
+	return !(f->at & WALK_FRAME_KEEPS_BP) && next->at & WALK_FRAME_NEEDS_BP;
+}
+
+/* fp after the step from f, whose words are in the window. */
+static __always_inline __u64 step_bp(const struct walk_slot *w, const struct walk_frame *f, __u64 bp)
+{
+	__u64 off = (f->at & ~WALK_FRAME_FLAGS) - w->s.window_at;
+	return f->at & WALK_FRAME_KEEPS_BP ? bp : w->window[(off >> 3) & (WINDOW_WORDS - 1)];
+}
+
 /*
- * Would the step from f lead to next again? Two words are compared; if fp was not read, the return address twice.
- * *away: the word to be read first; fp lies below the return address.
+ * Would the step from f lead to next again? Up to two words are compared. *away: the word to be read first; fp lies below the return
+ * address.
  */
 static __always_inline int step_is(const struct walk_slot *w, const struct walk_frame *f, const struct walk_frame *next,
 				   __u64 *away)
 {
-	__u64 keeps_bp = -(f->at / WALK_FRAME_KEEPS_BP & 1), bp = next->bp ^ ((next->bp ^ next->ip) & keeps_bp);
 	__u64 begin = w->s.window_at, end = w->s.window_sz;
 	if (f->at & WALK_FRAME_OPAQUE)
 		return RECALL_OTHER;
 	if (STEP_READS_NOTHING(f))
 		return RECALL_SAME;
-	*away = f->at & ~(__u64)WALK_FRAME_FLAGS;
+	*away = f->at & ~WALK_FRAME_FLAGS;
 	__u64 off = *away - begin;
 	if (off >= end)
 		return RECALL_AWAY;
-	if (CODE_ADDRESS(w->window[(off >> 3) & (WINDOW_WORDS - 1)] ^ bp))
+	if (step_has_bp(f, next) && CODE_ADDRESS(w->window[(off >> 3) & (WINDOW_WORDS - 1)] ^ next->bp))
 		return RECALL_OTHER;
 	*away = RETURN_AT(f, next);
 	off = *away - begin;
@@ -121,14 +136,14 @@ static __always_inline void word_add(struct walk_slot *w, __u32 n, __u64 i, __u6
 static __always_inline bool step_list(struct walk_slot *w, const struct walk_frame *f, const struct walk_frame *next)
 {
 	struct walk_memory *m = &w->m;
-	__u64 saved = word_index(&w->s, f->at & ~(__u64)WALK_FRAME_FLAGS), back = word_index(&w->s, RETURN_AT(f, next));
+	__u64 saved = word_index(&w->s, f->at & ~WALK_FRAME_FLAGS), back = word_index(&w->s, RETURN_AT(f, next));
 	if (STEP_READS_NOTHING(f))
 		return true;
 	__u32 n = m->words;
 	if (f->at & WALK_FRAME_OPAQUE || saved > back || back >= WINDOW_WORDS || n + 2 > WALK_WORDS)
 		return false;
 	word_add(w, n, saved, next->bp);
-	n += 1 - (f->at / WALK_FRAME_KEEPS_BP & 1); /* if fp was not read, the next word replaces it */
+	n += step_has_bp(f, next); /* if not, the next word replaces it */
 	word_add(w, n, back, next->ip);
 	m->words = n + 1;
 	m->reach = (back + 1) * 8;
@@ -201,6 +216,11 @@ __noinline int walk_known(__u32 slot)
 	return w && w->m.unlisted ? words_list(w) : 0;
 }
 
+static __always_inline bool bp_is(const struct walk_state *s, const struct walk_frame *f)
+{
+	return f->bp == s->bp || !(f->at & WALK_FRAME_NEEDS_BP);
+}
+
 /*
  * What of the slot's last walk can be used: nothing, if it is another program's; all, if it begins like this one; or
  * frames that are reached later.
@@ -219,7 +239,7 @@ static __always_inline int recall_begin(struct walk_slot *w, __u64 owner)
 		return 0;
 	window_reach(w, STACK_FROM(s), frame_of(w, s->old + s->old_n - 1)->sp);
 	struct walk_frame *f = frame_of(w, s->old);
-	s->alike = m->sure && f->ip == s->ip && f->sp == s->sp && f->bp == s->bp && frame_of(w, s->old + 1)->sp == s->entry_cfa &&
+	s->alike = m->sure && f->ip == s->ip && f->sp == s->sp && bp_is(s, f) && frame_of(w, s->old + 1)->sp == s->entry_cfa &&
 		   link_is(w, frame_of(w, s->old + 1));
 	return 0;
 }
@@ -234,6 +254,8 @@ static __always_inline void walk_renew(struct walk_slot *w)
 	w->rec.hash = s->hash;
 	s->next = 0;
 	s->new = s->old ^ WALK_REMEMBERED;
+	s->bp_from = 0;
+	s->bp_old = 0;
 	s->no_row = 0;
 	s->probe_at = 0;
 	s->max = config.max_frames;
@@ -286,7 +308,25 @@ static __always_inline void old_frames_pass(struct walk_slot *w)
 
 static __always_inline bool is_at(const struct walk_state *s, const struct walk_frame *f)
 {
-	return f->ip == s->ip && f->sp == s->sp && f->bp == s->bp && !(f->at & WALK_FRAME_BY_FP) == !s->by_fp;
+	return f->ip == s->ip && f->sp == s->sp && bp_is(s, f) && !(f->at & WALK_FRAME_BY_FP) == !s->by_fp;
+}
+
+/* As frame n, with its own fp; goes on to the next one's. */
+static __always_inline void frame_copy(struct walk_slot *w, const struct walk_frame *f, __u32 n)
+{
+	struct walk_state *s = &w->s;
+	struct walk_frame *to = frame_of(w, s->new + n);
+	to->ip = f->ip;
+	to->sp = f->sp;
+	to->bp = s->bp;
+	to->at = f->at;
+	if (!(f->at & WALK_FRAME_USES_BP))
+		to->at &= ~WALK_FRAME_NEEDS_BP;
+	else
+		s->bp_old |= s->bp_from < n;
+	if (!(f->at & WALK_FRAME_KEEPS_BP))
+		s->bp_from = n + 1;
+	s->bp = step_bp(w, f, s->bp);
 }
 
 /*
@@ -306,7 +346,7 @@ static __noinline int frames_take_over(struct walk_slot *w)
 		is = step_is(w, f, frame_of(w, s->old + s->next + 1), &away);
 		if (is != RECALL_SAME)
 			break;
-		*frame_of(w, s->new + n) = *f;
+		frame_copy(w, f, n);
 		frame_add(w, f->ip);
 		s->next++;
 	}
@@ -328,7 +368,6 @@ static __always_inline bool walk_merge(struct walk_slot *w)
 	struct walk_frame *f = frame_of(w, s->old + s->next);
 	s->ip = f->ip;
 	s->sp = f->sp;
-	s->bp = f->bp;
 	s->by_fp = !!(f->at & WALK_FRAME_BY_FP);
 	s->ip_at = RETURN_PROBE_AT(f->sp);
 	if (w->rec.n != n)
@@ -337,8 +376,26 @@ static __always_inline bool walk_merge(struct walk_slot *w)
 	return is == RECALL_AWAY ? recall_more(w) == RECALL_SAME : w->rec.n != n;
 }
 
+/* From the outermost frame inwards: whose fp is that of a frame that needs it? Global, so that it is verified once. */
+__noinline int frames_need_bp(__u32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	__u64 needs = 0;
+	if (!w)
+		return 0;
+	for (__u32 i = 1; i <= WALK_REMEMBERED; i++) {
+		if (i > w->m.kept)
+			break;
+		struct walk_frame *f = frame_of(w, w->m.first + w->m.kept - i);
+		__u64 keeps_bp = -(f->at / WALK_FRAME_KEEPS_BP & 1);
+		needs = (f->at | (needs & keeps_bp)) & WALK_FRAME_NEEDS_BP;
+		f->at |= needs;
+	}
+	return 0;
+}
+
 /* The walk is over and becomes the slot's last one. Words read after the last step are not remembered. */
-static __always_inline void walk_keep(struct walk_slot *w)
+static __always_inline void walk_keep(struct walk_slot *w, __u32 slot)
 {
 	struct walk_state *s = &w->s;
 	bool all = s->kept <= WALK_REMEMBERED;
@@ -347,6 +404,8 @@ static __always_inline void walk_keep(struct walk_slot *w)
 	w->m.listed = 0;
 	w->m.unlisted = 1;
 	w->m.kept = all ? s->kept : WALK_REMEMBERED;
+	if (s->bp_old)
+		frames_need_bp(slot);
 	w->m.sure = all && !(s->at & WALK_FRAME_OPAQUE) && w->rec.end != ALYS_STOP_FAULT;
 }
 

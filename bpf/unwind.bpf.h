@@ -31,6 +31,7 @@
 #define WALK_REMEMBERED 128 /* frames, a power of two: the outer ones of deeper stacks are walked each time */
 #define WALK_WORDS 128      /* those beyond are compared frame by frame */
 #define WALK_FRAMES 6       /* per call of walk_on */
+#define WALK_FRAMES_FIRST 2
 #define WALK_TURNS 16
 /* Enough for all frames, and for as many page faults. */
 #define WALK_CALLS (ALYS_MAX_FRAMES / WALK_FRAMES)
@@ -68,12 +69,14 @@ struct walk_state {
 	__u32 next;       /* of these: the first that lies no lower than the current frame */
 	__u32 new;        /* first of this walk's frames */
 	__u32 kept;       /* how many */
+	__u32 bp_from;    /* first of them that has the current fp */
 	__u8 may_sleep;   /* unreadable memory is reported and does not end the walk */
 	__u8 by_fp;       /* the last step went by the frame pointer */
 	__u8 signal;      /* the current rule is a signal frame */
 	__u8 far;         /* the current rule leads to another stack */
 	__u8 alike;       /* the walk begins as the last one did */
 	__u8 recalled;    /* some of the frames were taken from the last walk */
+	__u8 bp_old;      /* a step went by the fp of an inner frame */
 	__u8 anywhere;    /* the walk begins at any instruction, not at a function's entry; set by walk_interrupted */
 };
 
@@ -86,7 +89,10 @@ struct walk_frame {
 #define WALK_FRAME_BY_FP 1  /* its own registers were found by the frame pointer */
 #define WALK_FRAME_OPAQUE 2 /* the step to its caller cannot be compared: it read other words, or no table knew it */
 #define WALK_FRAME_KEEPS_BP 4
-#define WALK_FRAME_FLAGS 7
+#define WALK_FRAME_USES_BP (1ull << 62)  /* the step to its caller goes by its fp */
+#define WALK_FRAME_NEEDS_BP (1ull << 63) /* so does that step, or the step of an outer frame with the same fp */
+#define WALK_FRAME_BY_BP (WALK_FRAME_USES_BP | WALK_FRAME_NEEDS_BP)
+#define WALK_FRAME_FLAGS (7 | WALK_FRAME_BY_BP)
 
 /* Whose walk the slot remembers. */
 struct walk_memory {
@@ -320,6 +326,7 @@ static __always_inline __u32 row_at(struct walk_slot *w, __u64 pc)
 static __always_inline int rule_fp(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
+	s->at |= WALK_FRAME_BY_BP;
 	if (!s->bp && s->by_fp)
 		return rule_stop(w, ALYS_STOP_COMPLETE); /* psABI 3.4.1, AAPCS64 6.4.6: 0 marks the deepest frame */
 	if (s->bp < s->sp || s->bp - s->sp > FP_SPAN || (s->bp & 7))
@@ -417,6 +424,8 @@ static __always_inline int step_up(struct walk_slot *w)
 	if (read != RULE_OK)
 		return read;
 	link_pass(s);
+	if (s->bp_at)
+		s->bp_from = w->rec.n + 1;
 	s->bp = bp;
 	s->sp = s->cfa;
 	/* A return address is looked up one byte before, in the call; the pc of an interrupted instruction is exact. */
@@ -473,8 +482,12 @@ static __always_inline void frame_keep(struct walk_slot *w)
 
 static __always_inline void rule_keep(struct walk_slot *w)
 {
-	if (w->rec.n < WALK_REMEMBERED)
-		frame_of(w, w->s.new + w->rec.n)->at |= w->s.at;
+	__u32 n = w->rec.n;
+	if (n >= WALK_REMEMBERED)
+		return;
+	frame_of(w, w->s.new + n)->at |= w->s.at;
+	if (w->s.at & WALK_FRAME_NEEDS_BP)
+		w->s.bp_old |= w->s.bp_from < n;
 }
 
 /* At the probe the caller is found by entry_cfa. */
@@ -525,14 +538,16 @@ static __always_inline int frame_next(struct walk_slot *w)
 	return frame_take(w, ip, step);
 }
 
+/* At first few, before the last walk may be joined: often no more differs than the address that a caller is at. */
 static __always_inline int walk_frames(struct walk_slot *w)
 {
+	bool merges = !w->rec.n && w->s.old_n;
 	int r = WALK_MORE;
 	if (!w->rec.n && !w->s.anywhere)
 		r = frame_first(w);
 #pragma unroll
 	for (int i = 0; i < WALK_FRAMES; i++) {
-		if (r == WALK_MORE)
+		if (r == WALK_MORE && (i < WALK_FRAMES_FIRST || !merges))
 			r = frame_next(w);
 	}
 	return r;
@@ -552,10 +567,10 @@ __noinline int walk_on(__u32 slot)
 	int r = WALK_MORE;
 	if (!w)
 		return WALK_DONE;
-	if (!w->s.old_n || !walk_merge(w))
+	if (!w->s.old_n || !walk_merge(w) || w->s.next + 1 >= w->s.old_n)
 		r = walk_frames(w);
 	if (r == WALK_DONE)
-		walk_keep(w);
+		walk_keep(w, slot);
 	return r;
 }
 

@@ -59,12 +59,12 @@ static __always_inline void rule_entry(struct walk_state *s)
 {
 	s->bp_at = HAS_RECORD(s) ? s->bp : 0;
 	s->ra_at = s->bp_at ? s->bp_at + 8 : 0;
-	s->at = s->bp_at ?: WALK_FRAME_KEEPS_BP;
+	s->at = (s->bp_at ?: WALK_FRAME_KEEPS_BP) | WALK_FRAME_BY_BP;
 }
 
 /*
  * After a step by frame pointer sp is only a lower bound, because a record may lie anywhere in its frame. But x29 is
- * exact, and the row says how far from the CFA it points to.
+ * exact, and the row says how far from the CFA it points to. It always points to a record, so no walk does without it.
  */
 static __always_inline void rule_plain(struct walk_state *s, __u32 row)
 {
@@ -75,7 +75,7 @@ static __always_inline void rule_plain(struct walk_state *s, __u32 row)
 		s->cfa = s->bp + 8 * (slot + 1);
 	s->bp_at = slot ? s->cfa - 8 * (slot + 1) : 0;
 	s->ra_at = slot ? s->bp_at + 8 : 0;
-	s->at = slot ? s->bp_at : WALK_FRAME_OPAQUE;
+	s->at = (slot ? s->bp_at : WALK_FRAME_OPAQUE) | WALK_FRAME_BY_BP;
 }
 
 /* No such rows here. */

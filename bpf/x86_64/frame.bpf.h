@@ -56,6 +56,8 @@ static __always_inline void rule_plain(struct walk_state *s, __u32 row)
 	s->ra_at = s->cfa - 8;
 	s->bp_at = slot ? s->ra_at - 8 * slot : 0;
 	s->at = slot ? s->bp_at : s->ra_at | WALK_FRAME_KEEPS_BP;
+	if (row & ALYS_ROW_BP)
+		s->at |= WALK_FRAME_BY_BP;
 }
 
 static __always_inline int rule_plt(struct walk_slot *w, __u32 aux)

@@ -161,20 +161,28 @@ static void walk_both_ways(const struct recording *r, const char *name, uint64_t
 #define BEHIND 8192 /* zeros above the recording: a word more or less of a window makes no difference there */
 
 /* times: 2 so that the walk's words are listed. */
+static void walk_then(const struct recording *r, const char *name, const uint8_t *stack, const uint8_t *other, int times,
+		      uint64_t bp)
+{
+	host.stack = stack;
+	for (int walk = 0; walk < times; walk++)
+		walk_recording(r, name);
+	host.stack = other;
+	walk_both_ways(r, name, r->ip, bp);
+}
+
+/* With the fp of before, and with another one that a step can go by. */
 static void walk_with_other_word(const struct recording *r, const char *name, const uint8_t *stack, uint8_t *other, uint32_t at,
 				 int times)
 {
 	const uint64_t changes[] = { 0, r->ip, 8, 1ull << 40 };
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
 		uint64_t word;
-		host.stack = stack;
-		for (int walk = 0; walk < times; walk++)
-			walk_recording(r, name);
 		memcpy(&word, stack + at, 8);
 		word = i < 2 ? changes[i] : word + changes[i];
 		memcpy(other + at, &word, 8);
-		host.stack = other;
-		walk_both_ways(r, name, r->ip, r->bp);
+		walk_then(r, name, stack, other, times, r->bp);
+		walk_then(r, name, stack, other, times, r->sp + 64);
 	}
 	memcpy(other + at, stack + at, 8);
 }

@@ -200,6 +200,89 @@ static void test_after_interrupted(void **state)
 	assert_int_equal(host_walk(CODE + 0x800, SP, 0, SP + 8)->ips[1], CODE + 8);
 }
 
+#define ROW(pc, row) ((uint32_t)(pc) << ALYS_ROW_PC_SHIFT | (row))
+enum { KEEPS = 0x000, SAVES = 0x100, GOES_BY = 0x200, BOTTOM = 0x300 };
+
+/* Functions that leave fp alone, save it for data of their own, or go by it; each has two words below its return address. */
+static void begin_functions(void)
+{
+	const uint32_t rows[] = { ROW(KEEPS, PLAIN(3, 0)), ROW(SAVES, PLAIN(3, 1)), ROW(GOES_BY, ALYS_ROW_BP | PLAIN(2, 1)),
+				  ROW(BOTTOM, ALYS_ROW_SPECIAL_OF(ALYS_ROW_END, 0)) };
+	host_reset();
+	host.stack_at = SP;
+	host.stack_sz = sizeof(words);
+	host.stack = (const uint8_t *)words;
+	host_add_page(CODE, rows, 4, NULL, 0);
+	memset(words, 0, sizeof(words));
+}
+
+/* Frame i's caller. */
+static void set_caller(int i, int function, uint64_t fp)
+{
+	words[3 * i] = CODE + function + 8;
+	words[3 * i + 2] = fp; /* where the caller has saved it, if it does */
+}
+
+/* The walk by what the last ones left behind, which is the same as one without; and does it need no step? */
+static bool walk_by_memory(uint64_t bp)
+{
+	static struct walk_slot memory;
+	memory = *host_walk(CODE + 0x800, SP, bp, SP + 8);
+	host_slot.m.kept = 0;
+	const struct walk_slot *w = host_walk(CODE + 0x800, SP, bp, SP + 8);
+	assert_int_equal(w->rec.n, memory.rec.n);
+	assert_int_equal(w->rec.end, memory.rec.end);
+	assert_memory_equal(w->ips, memory.ips, w->rec.n * 8ul);
+	host_slot = memory;
+	return memory.s.alike && memory.s.recalled && memory.s.next + 1 >= memory.s.old_n;
+}
+
+/* Data in fp, or in the place where it was saved, makes no other stack. */
+static void test_fp_that_no_step_goes_by(void **state)
+{
+	(void)state;
+	begin_functions();
+	set_caller(0, KEEPS, 1);
+	set_caller(1, SAVES, 2);
+	set_caller(2, KEEPS, 3);
+	set_caller(3, BOTTOM, 4);
+	walk_by_memory(5);
+	assert_true(walk_by_memory(6));
+	words[5] = 7;
+	assert_true(walk_by_memory(8));
+	/* What follows goes by fp, which was in the way of no frame before. */
+	set_caller(3, GOES_BY, SP + 8 * 14);
+	set_caller(5, BOTTOM, 0);
+	words[5] = SP + 8 * 14;
+	walk_by_memory(9);
+	assert_int_equal(host_slot.rec.n, 6);
+	words[5] += 8;
+	assert_false(walk_by_memory(9));
+}
+
+static uint32_t next_number(void)
+{
+	static uint64_t seed = 1;
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(seed >> 33);
+}
+
+/* One frame after the other of a stack changes, and fp each time. */
+static void test_any_change(void **state)
+{
+	const int functions[] = { KEEPS, SAVES, SAVES, GOES_BY, KEEPS, BOTTOM };
+	uint32_t alike = 0;
+	(void)state;
+	begin_functions();
+	for (int i = 0; i < 100000; i++) {
+		uint64_t fp = next_number() % 4 ? SP + 8 * (next_number() % 60) : next_number();
+		if (next_number() % 3)
+			set_caller((int)(next_number() % 12), functions[next_number() % 6], fp);
+		alike += walk_by_memory(SP + 8 * (next_number() % 60));
+	}
+	assert_in_range(alike, 10000, 90000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +293,7 @@ int main(void)
 		cmocka_unit_test(test_recursion_ends), cmocka_unit_test(test_hash),
 		cmocka_unit_test(test_other_words),    cmocka_unit_test(test_remembered),
 		cmocka_unit_test(test_new_tables),     cmocka_unit_test(test_after_interrupted),
+		cmocka_unit_test(test_any_change),     cmocka_unit_test(test_fp_that_no_step_goes_by),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
