@@ -21,7 +21,8 @@
 
 /* What the reader takes at once: less than its processor's cache. */
 #define CHUNK_SZ (128u << 10)
-#define MOVE_SZ (4u << 20)
+/* Half of what is unread when the programs call: the reader's poll still finds something in the ring, and few records are left to it. */
+#define MOVE_LEAVES (512u << 10)
 #define MOVER_NICE (-20) /* it has little to do, but the ring is small */
 #define RECORD_MAX (sizeof(struct alys_ev_stack) + ALYS_MAX_FRAMES * sizeof(uint64_t))
 /* Each record is preceded by its size and followed by bytes up to a multiple of 8. */
@@ -113,12 +114,12 @@ static void take(struct queue *q, uint64_t limit)
 		ring_buffer__consume(q->ring);
 }
 
-/* Not all at once: the reader may wait for the lock. */
 static void move_some(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
-	uint64_t limit = q->waiting + MOVE_SZ;
-	take(q, limit < q->room ? limit : q->room);
+	uint64_t unread = ring_unread(q), limit = q->waiting + unread - MOVE_LEAVES;
+	if (unread > MOVE_LEAVES)
+		take(q, limit < q->room ? limit : q->room);
 	pthread_mutex_unlock(&q->lock);
 }
 

@@ -28,7 +28,7 @@ uint32_t probe_ring_share(uint64_t memory, uint32_t room);
 /*
  * How much of that is the kernel's ring. The kernel writes a ring from end to end, however little of it is unread: what a large
  * one is written to has long left the processor's caches. In one of 64 MiB the programs at malloc and free take 40 % more
- * time than in one of 4 MiB. The reader keeps the others, see intake/queue.h.
+ * time than in one of 4 MiB. The rest is the reader's, see intake/queue.h.
  */
 uint32_t probe_ring_part(uint64_t room);
 struct sizes sizes_of(const struct probe_config *cfg);
