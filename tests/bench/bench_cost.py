@@ -23,6 +23,7 @@ ALYS = {
 }
 FULL = "alys-bpf exact, full stacks"
 FLOOR, BPFTRACE, HEAPTRACK, DHAT = "floor: empty probes", "bpftrace", "heaptrack", "valgrind DHAT"
+FLOORS = {FLOOR: (), "least recorder, stacks": ("least-stacks",), "least recorder, no stacks": ("least",)}
 
 
 class Facts:
@@ -47,8 +48,8 @@ class Facts:
 def attach(row, workload, pid):
     if row in ALYS:
         return Recording(pid, *ALYS[row])
-    if row == FLOOR:
-        return Floor(pid)
+    if row in FLOORS:
+        return Floor(pid, *FLOORS[row])
     return Bpftrace(pid) if workload == PAIRS else Bpftrace(pid, "libgc", "GC_malloc", None)
 
 
@@ -70,7 +71,7 @@ def run(row, workload, threads, facts):
 
 
 def rows_here():
-    rows = ["untraced", *ALYS, FLOOR]
+    rows = ["untraced", *ALYS, *FLOORS]
     rows += [row for row, tool in ((BPFTRACE, "bpftrace"), (HEAPTRACK, "heaptrack"), (DHAT, "valgrind"))
              if not missing(tool)]
     return rows

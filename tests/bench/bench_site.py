@@ -12,8 +12,10 @@ import urllib.request
 import chart
 import harness
 from harness import QUICK, REPETITIONS, Recording, program, table, verdict
+from tracers import Floor
 
 UNTRACED, SAMPLED, NONE, FULL = "untraced", "sampled 512k", "none", "full unlimited"
+FLOOR, LEAST = "floor: empty probes", "least recorder"
 FRAMES = ("5", "10", "unlimited")
 # Seconds of a whole crawl, as published by Alys for another site on another machine.
 ALYS = {
@@ -24,13 +26,18 @@ ALYS = {
 }
 
 
+def recording(*options):
+    return lambda pid: Recording(pid, *options, output="site.alys")
+
+
 def cases():
-    """{row: options}"""
-    rows = {UNTRACED: None, SAMPLED: ("--sample", "bytes:512k"), NONE: ("-b", "none")}
+    """{row: what attaches its tracer to a process}"""
+    rows = {UNTRACED: None, FLOOR: Floor, LEAST: lambda pid: Floor(pid, "least-stacks"),
+            SAMPLED: recording("--sample", "bytes:512k"), NONE: recording("-b", "none")}
     for depth in ("addr", "name", "full"):
         for n in FRAMES:
             limit = () if n == "unlimited" else ("--backtrace-limit", n)
-            rows[f"{depth} {n}"] = ("-b", depth, *limit)
+            rows[f"{depth} {n}"] = recording("-b", depth, *limit)
     return rows
 
 
@@ -70,27 +77,28 @@ def crawl(url):
 
 
 class Run:
-    """One build of the site: crawls it with each row's options and keeps the outputs."""
+    """One build of the site: crawls it with each row's tracer and keeps the outputs."""
 
     def __init__(self, build):
         self.build = build
         self.answers = set()
         self.facts = {}
 
-    def seconds(self, row, options):
+    def seconds(self, row, attach):
         site = Site(self.build)
         try:
             # The first crawl warms the page cache, the heap and its free lists.
             before = site.allocated()
             self.answers.add(crawl(site.url)[1])
             self.bytes = site.allocated() - before
-            recording = Recording(site.pid, *options, output="site.alys") if options is not None else None
+            tracer = attach(site.pid) if attach else None
             took, answers = crawl(site.url)
             self.answers.add(answers)
-            if recording:
-                recording.stop()
+            if tracer:
+                tracer.stop()
+            if isinstance(tracer, Recording):
                 self.facts.setdefault(row, []).append(
-                    (recording.counts["recorded"], recording.counts["lost"], recording.bytes, recording.cpu, recording.peak_mb))
+                    (tracer.counts["recorded"], tracer.counts["lost"], tracer.bytes, tracer.cpu, tracer.peak_mb))
             return took
         finally:
             site.close()
@@ -105,8 +113,8 @@ def seconds(value):
 
 def measure(build):
     run, rows = Run(build), cases()
-    once = {row: (lambda row=row, o=o: run.seconds(row, o)) for row, o in rows.items()}
-    wanted = {row: once[row] for row in (UNTRACED, SAMPLED, NONE, FULL)}
+    once = {row: (lambda row=row, attach=attach: run.seconds(row, attach)) for row, attach in rows.items()}
+    wanted = {row: once[row] for row in (UNTRACED, FLOOR, LEAST, SAMPLED, NONE, FULL)}
     took = harness.interleave(wanted, REPETITIONS)
     rest = {row: once[row] for row in rows if row not in wanted}
     took.update(harness.interleave(rest, 1 if QUICK else 3))

@@ -10,7 +10,7 @@ import sys
 
 from harness import kept_in
 
-PARTS = ["cost", "accuracy", "windows", "server", "daemon", "unwind", "beam"]
+PARTS = ["cost", "accuracy", "windows", "site", "server", "daemon", "unwind", "beam"]
 
 HEAD = """# Overhead
 
@@ -18,6 +18,9 @@ What recording costs a program, and how true the estimates are: written by `make
 table, for parts of it may have run elsewhere. Compare ratios, not times. What a probe costs differs tenfold between machines, most where a hypervisor has to do with it: ratios of
 different machines are different questions. A load above the number of CPUs says that others used the machine meanwhile: such figures are rough.
 Each cost is the median of interleaved repetitions: traced, untraced and with empty probes, in turn. A "floor" is what empty probes on the same places cost: nobody who uses probes can be below it.
+The "least recorder" stands for any tracer of calls that uses probes: it reads one word and 512 bytes of stack, and the clock, and sends a
+record to another process, which drops it. It looks at nothing of that: no walk, no pairing, no loss is counted. What is between
+it and a row of ours is the price of ours.
 
 Recording everything is for seconds, and `--sample` for all day. A sampled `malloc` still passes a probe. A program with libgc does so only
 where a free list is refilled. With `--max-overhead` both do so only for windows of time, while `free` stays probed: see [sampling](sampling.md).
@@ -47,6 +50,9 @@ The stated intervals are never narrower than those of as many independent sample
 are more regular than that: a 1.000 here says so.""",
     "server": """wrk asks a Crystal server, built with --release, which only fills templates: a hard case, for it does nothing but allocate.
 Compare the processor time of a request: on a machine that others use, requests per second are noise.""",
+    "site": """wget crawls a web site written in Crystal, whose server allocates 60 MB meanwhile. All calls are recorded, except in the row that
+samples. Stacks are of addresses, of names, or of names and lines, with so many frames. Alys, which is built into the program, was measured by its author, on
+another site and another machine.""",
     "daemon": "",
     "unwind": "",
     "beam": """The VM's schedulers do not spin (`+sbwt none`). The cheapest runs are compared: on a machine that others use, times differ by a tenth.""",

@@ -27,7 +27,10 @@ class Tracer:
 
 
 class Floor(Tracer):
-    """Empty BPF programs at the sites that alys-bpf probes; Floor(pid, "refill"): at those where it samples refills."""
+    """
+    Empty BPF programs at the sites that alys-bpf probes; Floor(pid, "refill"): at those where it samples refills. With "least" or
+    "least-stacks" the least recorder, see floor/floor.bpf.c.
+    """
 
     def __init__(self, pid, *where):
         super().__init__()

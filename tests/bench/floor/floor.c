@@ -1,9 +1,11 @@
 /*
  * Attaches empty programs to the sites that alys-bpf would probe: `floor PID`; at the sites of refills
  * `floor PID refill`; for all processes, as when calls are sampled, `floor PID all`, or only at frees, without reallocs, `floor PID frees`.
+ * `floor PID least` and `floor PID least-stacks` attach the least recorder instead, see floor.bpf.c.
  * Prints "ready", holds them until stdin ends. Needs a kernel with uprobe.session.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,33 +21,62 @@
 
 static struct probe here = { .tier = PROBE_TIER_SESSION };
 
-struct floor {
-	struct floor_bpf *skel;
-	uint32_t tgid; /* 0 = all */
+#define POLL_MS 10
+
+struct mode {
+	const char *name;
 	bool refill;
 	bool frees;
-	bool sampled; /* returns are skipped, as for nearly all calls when sampling */
+	bool all;       /* processes; returns are skipped, as for nearly all calls when sampling */
+	bool records;   /* the least recorder */
+	uint32_t stack; /* bytes of it that are read */
 };
 
-static void add_calls(const struct floor *f, const struct site_list *l, struct batch *session, struct batch *entry)
+static const struct mode modes[] = {
+	{ .name = "refill", .refill = true },
+	{ .name = "all", .all = true },
+	{ .name = "frees", .all = true, .frees = true },
+	{ .name = "least", .records = true },
+	{ .name = "least-stacks", .records = true, .stack = 512 },
+};
+
+struct floor {
+	struct floor_bpf *skel;
+	struct mode mode;
+	uint32_t tgid; /* 0 = all */
+};
+
+/* By what the program does there: at calls of allocators, of free, and where calls end. */
+struct batches {
+	struct batch alloc, free, entry;
+};
+
+static struct batch *batch_of(struct batches *b, const struct floor *f, const struct site *s)
+{
+	if (f->mode.records)
+		return s->row->shape == ALYS_SHAPE_FREE ? &b->free : &b->alloc;
+	return s->return_probe ? &b->alloc : &b->entry;
+}
+
+static void add_calls(const struct floor *f, const struct site_list *l, struct batches *b)
 {
 	bool used[4096] = { false };
 	for (size_t i = 0; i < l->sites_cnt; i++) {
 		const struct site *s = &l->sites[i];
 		const uint32_t *exits;
 		size_t n = sites_exits(s, true, &exits);
-		if (s->state != SITE_PROBED || (f->frees && s->row->shape != ALYS_SHAPE_FREE))
+		if (s->state != SITE_PROBED || (f->mode.frees && s->row->shape != ALYS_SHAPE_FREE))
 			continue;
-		batch_add(s->return_probe ? session : entry, s->offset, 0);
+		batch_add(batch_of(b, f, s), s->offset, 0);
 		for (size_t k = 0; k < n && !s->return_probe; k++) {
 			if (!used[exits[k]])
-				batch_add(entry, l->exits[exits[k]].offset, 0);
+				batch_add(&b->entry, l->exits[exits[k]].offset, 0);
 			used[exits[k]] = true;
 		}
 	}
 	for (size_t x = 0; x < l->exits_cnt && l->direct; x++) {
 		if (l->exits[x].whole_call_of)
-			batch_add(entry, l->exits[x].offset, 0);
+			batch_add(&b->entry, l->exits[x].offset, 0);
 	}
 }
 
@@ -59,55 +90,99 @@ static void add_collections(const struct elf *e, struct batch *entry)
 	collections_free(&c);
 }
 
+static struct batches batches_new(const struct floor *f)
+{
+	struct batches b = {
+		.alloc = { .session = true, .prog = f->skel->progs.empty_session },
+		.free = { .prog = f->skel->progs.least_free },
+		.entry = { .prog = f->skel->progs.empty_entry },
+	};
+	if (f->mode.records)
+		b.alloc.prog = f->skel->progs.least_alloc;
+	else if (f->mode.all)
+		b.alloc.prog = f->skel->progs.skipped_session;
+	return b;
+}
+
 static int attach_file(const struct floor *f, int fd, const char *path)
 {
 	struct err err = { 0 };
 	struct site_list l;
-	struct sites_options o = { .cheap_exits = true, .refill = f->refill };
-	struct batch session = { .session = true };
-	struct batch entry = { .prog = f->skel->progs.empty_entry };
-	session.prog = f->sampled ? f->skel->progs.skipped_session : f->skel->progs.empty_session;
+	struct sites_options o = { .cheap_exits = true, .refill = f->mode.refill };
+	struct batches b = batches_new(f);
 	struct elf *e = elf_open(fd, path, &err);
 	if (!e || sites_find(e, path, &o, &l, &err))
 		return -1;
 	if (l.at == SAMPLE_AT_REFILL)
 		sites_use_whole_exits(&l);
-	add_calls(f, &l, &session, &entry);
+	add_calls(f, &l, &b);
 	if (sites_collect(&l))
-		add_collections(e, &entry);
-	int rc = batch_attach(&session, &here, f->tgid, fd, &err);
-	return rc ? rc : batch_attach(&entry, &here, f->tgid, fd, &err);
+		add_collections(e, &b.entry);
+	int rc = batch_attach(&b.alloc, &here, f->tgid, fd, &err);
+	if (!rc)
+		rc = batch_attach(&b.free, &here, f->tgid, fd, &err);
+	return rc ? rc : batch_attach(&b.entry, &here, f->tgid, fd, &err);
 }
 
-int main(int argc, char **argv)
+static int load(const struct floor *f)
 {
-	struct floor_bpf *skel = floor_bpf__open();
-	struct floor floor = { .skel = skel };
+	bpf_program__set_expected_attach_type(f->skel->progs.empty_session, ATTACH_UPROBE_SESSION);
+	bpf_program__set_expected_attach_type(f->skel->progs.skipped_session, ATTACH_UPROBE_SESSION);
+	bpf_program__set_expected_attach_type(f->skel->progs.least_alloc, ATTACH_UPROBE_SESSION);
+	bpf_program__set_expected_attach_type(f->skel->progs.least_free, ATTACH_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(f->skel->progs.empty_entry, ATTACH_UPROBE_MULTI);
+	f->skel->rodata->stack_sz = f->mode.stack;
+	return floor_bpf__load(f->skel);
+}
+
+static int attach(const struct floor *f, const char *pid)
+{
 	char line[512], maps[64], path[512];
-	if (!skel || argc < 2)
-		return 1;
-	floor.frees = argc > 2 && !strcmp(argv[2], "frees");
-	floor.sampled = floor.frees || (argc > 2 && !strcmp(argv[2], "all"));
-	floor.tgid = floor.sampled ? 0 : (uint32_t)atoi(argv[1]);
-	floor.refill = argc > 2 && !strcmp(argv[2], "refill");
-	bpf_program__set_expected_attach_type(skel->progs.empty_session, ATTACH_UPROBE_SESSION);
-	bpf_program__set_expected_attach_type(skel->progs.skipped_session, ATTACH_UPROBE_SESSION);
-	bpf_program__set_expected_attach_type(skel->progs.empty_entry, ATTACH_UPROBE_MULTI);
-	snprintf(maps, sizeof(maps), "/proc/%s/maps", argv[1]);
-	FILE *f = fopen(maps, "r");
-	if (floor_bpf__load(skel) || !f)
-		return 1;
-	while (fgets(line, sizeof(line), f)) {
+	snprintf(maps, sizeof(maps), "/proc/%s/maps", pid);
+	FILE *in = fopen(maps, "r");
+	if (!in)
+		return -1;
+	while (fgets(line, sizeof(line), in)) {
 		if (sscanf(line, "%*s r-xp %*s %*s %*s %511s", path) != 1 || path[0] != '/')
 			continue;
 		int fd = open(path, O_RDONLY);
 		if (fd >= 0)
-			attach_file(&floor, fd, path);
+			attach_file(f, fd, path);
 	}
-	printf("ready\n");
-	fflush(stdout);
-	while (read(0, line, sizeof(line)) > 0)
-		;
+	return fclose(in);
+}
+
+static int on_record(void *ctx, void *data, size_t size)
+{
+	*(uint64_t *)ctx += size + *(const uint64_t *)data;
 	return 0;
 }
-/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Records are read as often as alys-bpf reads them, and nothing is done with them. */
+static void hold(const struct floor *f)
+{
+	char byte;
+	uint64_t sum = 0;
+	struct pollfd in = { .fd = 0, .events = POLLIN };
+	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(f->skel->maps.records), on_record, &sum, NULL);
+	while (poll(&in, 1, f->mode.records ? POLL_MS : -1) <= 0 || read(0, &byte, 1) > 0)
+		ring_buffer__consume(ring);
+}
+
+int main(int argc, char **argv)
+{
+	struct floor floor = { .skel = floor_bpf__open() };
+	if (!floor.skel || argc < 2)
+		return 1;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (argc > 2 && !strcmp(argv[2], modes[i].name))
+			floor.mode = modes[i];
+	}
+	floor.tgid = floor.mode.all ? 0 : (uint32_t)atoi(argv[1]);
+	if (load(&floor) || attach(&floor, argv[1]))
+		return 1;
+	printf("ready\n");
+	fflush(stdout);
+	hold(&floor);
+	return 0;
+}
