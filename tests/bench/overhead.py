@@ -19,7 +19,7 @@ table, for parts of it may have run elsewhere. Compare ratios, not times. What a
 different machines are different questions. A load above the number of CPUs says that others used the machine meanwhile: such figures are rough.
 Each cost is the median of interleaved repetitions: traced, untraced and with empty probes, in turn. A "floor" is what empty probes on the same places cost: nobody who uses probes can be below it.
 The "least recorder" stands for any tracer of calls that uses probes: it reads one word and 512 bytes of stack, and the clock, and sends a
-record to another process, which drops it. It looks at nothing of that: no walk, no pairing, no loss is counted. What is between
+record to another process, which drops it. It looks at nothing of that: no walk, no pairing. What is between
 it and a row of ours is the price of ours.
 
 Recording everything is for seconds, and `--sample` for all day. A sampled `malloc` still passes a probe. A program with libgc does so only

@@ -19,8 +19,8 @@ class Tracer:
         self.events = self.lost = self.bytes = None
 
     def _reap(self):
-        _, _, usage = os.wait4(self.process.pid, 0)
-        self.process.returncode = 0
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
         self.cpu = usage.ru_utime + usage.ru_stime
         self.peak_mb = usage.ru_maxrss / 1024
         return self
@@ -41,7 +41,10 @@ class Floor(Tracer):
 
     def stop(self):
         self.process.stdin.close()
-        return self._reap()
+        self._reap()
+        if self.process.returncode:
+            raise RuntimeError("the least recorder missed many calls")
+        return self
 
 
 # bpftrace prints both words only when its first and its last probe are attached, whatever its order.

@@ -27,9 +27,10 @@ int empty_entry(void *ctx)
 	return 0;
 }
 
-#define STACK_MAX 512
+#define STACK_SZ 512
 
-const volatile __u32 stack_sz = 0; /* bytes; 0 = no stacks */
+const volatile bool with_stacks = false;
+__u64 missed = 0; /* calls that were not recorded */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -40,7 +41,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u64[STACK_MAX / sizeof(__u64)]);
+	__type(value, __u64[STACK_SZ / sizeof(__u64)]);
 } stacks SEC(".maps");
 
 struct record {
@@ -48,16 +49,22 @@ struct record {
 	__u32 tgid, tid;
 };
 
+static __always_inline int miss(void)
+{
+	__sync_fetch_and_add(&missed, 1);
+	return 1;
+}
+
 static __always_inline int record(struct pt_regs *ctx, __u64 addr, __u64 size)
 {
 	__u32 zero = 0;
 	__u64 *stack = bpf_map_lookup_elem(&stacks, &zero);
 	struct task_struct *task = bpf_get_current_task_btf();
-	if (!stack || (stack_sz && bpf_probe_read_user(stack, stack_sz & STACK_MAX, (void *)PT_REGS_SP(ctx))))
-		return 1;
+	if (!stack || (with_stacks && bpf_probe_read_user(stack, STACK_SZ, (void *)PT_REGS_SP(ctx))))
+		return miss();
 	struct record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
 	if (!r)
-		return 1;
+		return miss();
 	r->time = bpf_ktime_get_ns();
 	r->addr = addr;
 	r->size = size;
@@ -75,7 +82,7 @@ int least_alloc(struct pt_regs *ctx)
 {
 	__u64 addr;
 	if (bpf_probe_read_user(&addr, sizeof(addr), (void *)PT_REGS_SP(ctx)))
-		return 1;
+		return miss();
 	return record(ctx, addr, PT_REGS_PARM1(ctx));
 }
 

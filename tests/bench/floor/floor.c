@@ -3,7 +3,8 @@
  * Attaches empty programs to the sites that alys-bpf would probe: `floor PID`; at the sites of refills
  * `floor PID refill`; for all processes, as when calls are sampled, `floor PID all`, or only at frees, without reallocs, `floor PID frees`.
  * `floor PID least` and `floor PID least-stacks` attach the least recorder instead, see floor.bpf.c.
- * Prints "ready", holds them until stdin ends. Needs a kernel with uprobe.session.
+ * Prints "ready", holds them until stdin ends; fails if the least recorder missed more than one call in a hundred. Needs a kernel
+ * with uprobe.session.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -20,17 +21,17 @@
 #include "probe/link.h"
 #include "sites/sites.h"
 
-static struct probe here = { .tier = PROBE_TIER_SESSION };
-
 #define POLL_MS 10
+
+static struct probe here = { .tier = PROBE_TIER_SESSION };
 
 struct mode {
 	const char *name;
 	bool refill;
 	bool frees;
-	bool all;       /* processes; returns are skipped, as for nearly all calls when sampling */
-	bool records;   /* the least recorder */
-	uint32_t stack; /* bytes of it that are read */
+	bool all;     /* processes; returns are skipped, as for nearly all calls when sampling */
+	bool records; /* the least recorder */
+	bool stacks;
 };
 
 static const struct mode modes[] = {
@@ -38,7 +39,7 @@ static const struct mode modes[] = {
 	{ .name = "all", .all = true },
 	{ .name = "frees", .all = true, .frees = true },
 	{ .name = "least", .records = true },
-	{ .name = "least-stacks", .records = true, .stack = 512 },
+	{ .name = "least-stacks", .records = true, .stacks = true },
 };
 
 struct floor {
@@ -132,7 +133,7 @@ static int load(const struct floor *f)
 	bpf_program__set_expected_attach_type(f->skel->progs.least_alloc, ATTACH_UPROBE_SESSION);
 	bpf_program__set_expected_attach_type(f->skel->progs.least_free, ATTACH_UPROBE_MULTI);
 	bpf_program__set_expected_attach_type(f->skel->progs.empty_entry, ATTACH_UPROBE_MULTI);
-	f->skel->rodata->stack_sz = f->mode.stack;
+	f->skel->rodata->with_stacks = f->mode.stacks;
 	return floor_bpf__load(f->skel);
 }
 
@@ -155,19 +156,23 @@ static int attach(const struct floor *f, const char *pid)
 
 static int on_record(void *ctx, void *data, size_t size)
 {
-	*(uint64_t *)ctx += size + *(const uint64_t *)data;
+	(void)data;
+	(void)size;
+	++*(uint64_t *)ctx;
 	return 0;
 }
 
-/* Records are read as often as alys-bpf reads them, and nothing is done with them. */
-static void hold(const struct floor *f)
+/* Records are read as often as alys-bpf reads them, and nothing is done with them. False if many calls have none. */
+static bool hold(const struct floor *f)
 {
 	char byte;
-	uint64_t sum = 0;
+	uint64_t records = 0;
 	struct pollfd in = { .fd = 0, .events = POLLIN };
-	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(f->skel->maps.records), on_record, &sum, NULL);
+	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(f->skel->maps.records), on_record, &records, NULL);
 	while (poll(&in, 1, f->mode.records ? POLL_MS : -1) <= 0 || read(0, &byte, 1) > 0)
 		ring_buffer__consume(ring);
+	ring_buffer__consume(ring);
+	return f->skel->bss->missed <= records / 100;
 }
 
 int main(int argc, char **argv)
@@ -184,6 +189,5 @@ int main(int argc, char **argv)
 		return 1;
 	printf("ready\n");
 	fflush(stdout);
-	hold(&floor);
-	return 0;
+	return hold(&floor) ? 0 : 1;
 }

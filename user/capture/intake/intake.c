@@ -14,8 +14,6 @@
 
 /* Records, some 0.2 ms of work: a slice of the scheduler is ten times as long. */
 #define TURN 256
-/* Bytes that may wait meanwhile, a quarter of the ring. */
-#define LATE_SZ (1u << 20)
 
 struct intake {
 	struct intake_ops ops;
@@ -256,10 +254,10 @@ int intake_epoll_fd(const struct intake *in)
 	return queue_epoll_fd(in->queue);
 }
 
-/* A target that wakes on this processor should not have to wait for the end of our slice, unless we are late ourselves. */
+/* A target that wakes on this processor should not have to wait for the end of our slice. */
 static void let_others_run(const struct intake *in)
 {
-	if (queue_backlog(in->queue) < LATE_SZ)
+	if (queue_has_time(in->queue))
 		sched_yield();
 }
 

@@ -280,3 +280,8 @@ uint64_t queue_backlog(struct queue *q)
 	pthread_mutex_unlock(&q->lock);
 	return n + (q->reading ? q->reading->used - q->at : 0);
 }
+
+bool queue_has_time(struct queue *q)
+{
+	return q->room && queue_backlog(q) < MOVE_LEAVES;
+}

@@ -7,6 +7,7 @@
 #ifndef ALYS_INTAKE_QUEUE_H
 #define ALYS_INTAKE_QUEUE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,5 +24,7 @@ int queue_epoll_fd(const struct queue *q);
 const void *queue_next(struct queue *q, size_t *size);
 /* Bytes not yet read. */
 uint64_t queue_backlog(struct queue *q);
+/* The reader may wait: few records are unread, and more have room outside the ring. */
+bool queue_has_time(struct queue *q);
 
 #endif
