@@ -20,13 +20,15 @@ CASES = {
     "signals": "--file PROG/signals --symbol hit --every 31 --time 60 --at-least 100 --complete 100 -- PROG/signals 8",
     "signals-protected": "--file PROG/signals.protected --symbol hit --every 31 --time 60 --at-least 100 --complete 100 "
                          "-- PROG/signals.protected 8",
+    "resolving": "--file PROG/chosen.so --symbol hit --every 100 --time 60 --at-least 100 --complete 100 -- PROG/resolving 8",
     # libdw stops at the trampoline of a pending return probe: at least 10 stacks must have one.
     "pending": "--size 4243 --every 20 --pending PROG/pending --time 30 --frames 126 --at-least 10 -- PROG/pending 60",
     "paged": "--sleep --size 4242 --time 60 --frames 46 --end 0 --at-least 100 -- PROG/paged 6 150 1",
 }
 # The older kernel has the same walk, but its programs may not sleep.
 RUN = {"6.1": ["callers", "site", "signals-protected", "pending"], "6.12": list(CASES)}
-PROGRAMS = ["callers", "callers.protected", "signals", "signals.protected", "pending", "paged"]
+PROGRAMS = ["callers", "callers.protected", "signals", "signals.protected", "resolving", "chosen.so", "pending",
+            "paged"]
 
 
 def boot(kernel, out):

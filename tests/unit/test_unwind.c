@@ -311,6 +311,25 @@ static void test_arm64_special_kinds(void **state)
 	unwind_free(t);
 }
 
+/* glibc's lazy resolver: return address above the CFA, pushed by the PLT; later popped, which leaves it below sp. */
+static void test_arm64_pushed_before(void **state)
+{
+	(void)state;
+	struct buf b = { 0 };
+	struct unwind_row r;
+	put_cie_of(&b, "zR", 4, 30, (uint8_t[]){ DW_CFA_def_cfa, 31, 0 }, 3);
+	PUT_FDE(&b, TEXT, 16, DW_CFA_offset_extended_sf, 30, 0x7f, DW_CFA_advance_loc | 1, DW_CFA_def_cfa_offset, 0xd0, 1,
+		DW_CFA_advance_loc | 1, DW_CFA_def_cfa_offset_sf, 2);
+	struct unwind_table *t = compile_arm64(&b);
+	assert_rule(t, TEXT, false, 16, ALYS_SPEC_BP_SAME, 0);
+	assert_return(t, TEXT, -8);
+	assert_rule(t, TEXT + 4, false, 224, ALYS_SPEC_BP_SAME, 0);
+	assert_return(t, TEXT + 4, -8);
+	unwind_row_at(t, TEXT + 8, &r);
+	assert_true(r.kind == ALYS_ROW_UNSUPPORTED && r.aux == ALYS_ROW_WHY_RA);
+	unwind_free(t);
+}
+
 /* Specs are shared by rows; a file with too many different ones does not grow the table for ever. */
 static void test_specs_are_bounded(void **state)
 {
@@ -480,6 +499,7 @@ int main(void)
 		cmocka_unit_test(test_signal_frame),
 		cmocka_unit_test(test_arm64_frame),
 		cmocka_unit_test(test_arm64_special_kinds),
+		cmocka_unit_test(test_arm64_pushed_before),
 		cmocka_unit_test(test_specs_are_bounded),
 		cmocka_unit_test(test_overlap_is_refused),
 		cmocka_unit_test(test_bad_programs_are_refused),

@@ -167,13 +167,15 @@ static void def_cfa(struct machine *m, uint64_t reg, int64_t off)
 {
 	const struct cfi_machine *known = m->run->cie->machine;
 	uint8_t kind = reg == known->bp ? CFI_CFA_BP : reg == known->sp ? CFI_CFA_SP : CFI_CFA_ODD;
-	m->s->cfa = (struct cfi_cfa){ .kind = kind, .off = off };
+	m->s->cfa =
+		(struct cfi_cfa){ .kind = kind, .reg = kind == CFI_CFA_ODD && reg <= UINT8_MAX ? (uint8_t)reg : 0, .off = off };
 }
 
 /* Only after a register: no offset counts from an expression. */
 static void def_offset(struct machine *m, int64_t off)
 {
-	m->s->cfa = (struct cfi_cfa){ .kind = m->s->cfa.deref ? CFI_CFA_ODD : m->s->cfa.kind, .off = off };
+	struct cfi_cfa *cfa = &m->s->cfa;
+	*cfa = (struct cfi_cfa){ .kind = cfa->deref ? CFI_CFA_ODD : cfa->kind, .reg = cfa->reg, .off = off };
 }
 
 static struct cursor read_block(struct cursor *c)

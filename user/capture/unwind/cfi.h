@@ -17,6 +17,7 @@ enum cfi_cfa_kind { CFI_CFA_BP, CFI_CFA_SP, CFI_CFA_PLT, CFI_CFA_ODD };
 struct cfi_cfa {
 	uint8_t kind; /* enum cfi_cfa_kind: what off counts from */
 	bool deref;
+	uint8_t reg;      /* ODD: DWARF's number of the register that off counts from, 0 = none or an unknown one */
 	int64_t off, add; /* base + off; deref: *(base + off) + add; PLT: off = byte of the second push */
 };
 
@@ -41,6 +42,9 @@ struct cfi_machine {
 	uint8_t signs;                 /* the instruction that says that the return address is signed or no longer; 0 = none */
 	const char *augmentations;     /* letters without data that change nothing here */
 	const char *bp_name, *sp_name; /* in dumps */
+	/* Of a direct call, its size and where it leads, 0 = it is none; may be NULL. Is given at least call_sz bytes. */
+	uint8_t call_sz;
+	uint64_t (*call_target)(const uint8_t *code, uint64_t pc);
 	/* An expression for the CFA that the linker writes for its PLT; may be NULL. */
 	bool (*is_plt)(struct cursor expr, int64_t *from);
 	/* The row (without pc) for a state; specs that it needs are added to the writer. */

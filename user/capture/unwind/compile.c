@@ -24,7 +24,11 @@ struct known {
 struct fde_ctx {
 	struct row_writer w;
 	const struct cfi_machine *machine;
+	const struct eh_frame *f;
 	bool signal;
+	uint64_t other_lo; /* code whose CFA counts from another register begins there, 0 = not this code */
+	struct cfi_state other;
+	unsigned int other_calls; /* looked into */
 	const struct bottom *bottom;
 	struct known known[GO_SWITCHES + 5];
 	size_t known_cnt;
@@ -41,10 +45,60 @@ static uint32_t spec_row(void *ctx, const struct alys_spec *spec)
 	return row_of_spec(ctx, spec);
 }
 
+/* Hand-written code that realigns its stack is short, and such calls are few: the linker has two. The file may be anybody's. */
+#define OTHER_CODE_MAX 1024
+#define OTHER_CALLS_MAX 64
+#define OTHER_CALLEE_MAX 4096 /* bytes of its program */
+
+static uint32_t row_of(struct fde_ctx *x, const struct cfi_state *s)
+{
+	return x->machine->row(s, x->signal, spec_row, &x->w);
+}
+
+/*
+ * Below a call the register from which the CFA counts is where the called function has saved it, which is known from the caller's
+ * sp. False if it saves none. (glibc's _dl_runtime_resolve realigns the stack and keeps the old sp in rbx.)
+ */
+static bool saved_by_callee(struct fde_ctx *x, uint64_t callee, struct cfi_state *s)
+{
+	const struct eh_fde *fde = x->other_calls < OTHER_CALLS_MAX ? eh_fde_at(x->f, callee) : NULL;
+	bool runs = fde && fde->program_sz <= OTHER_CALLEE_MAX;
+	int64_t at = runs ? eh_saved_at(x->f, fde, x->other.cfa.reg) : 0;
+	x->other_calls += runs;
+	*s = x->other;
+	s->cfa = (struct cfi_cfa){ .kind = CFI_CFA_SP, .deref = true, .off = at, .add = x->other.cfa.off };
+	return at;
+}
+
+/* Return addresses in the code up to hi whose CFA counts from another register: they are looked up one byte before. */
+static int write_calls(struct fde_ctx *x, uint64_t hi)
+{
+	uint64_t lo = x->other_lo;
+	size_t n = hi - lo, sz = x->machine->call_sz;
+	const uint8_t *code = lo && sz && x->bottom && n <= OTHER_CODE_MAX ? elf_bytes(x->bottom->e, lo, n) : NULL;
+	struct cfi_state s;
+	int rc = 0;
+	for (size_t i = 0; code && i + sz <= n && !rc; i++) {
+		uint64_t to = x->machine->call_target(code + i, lo + i), ret = lo + i + sz;
+		if (!to || !saved_by_callee(x, to, &s))
+			continue;
+		rc = row_write(&x->w, ret - 1, row_of(x, &s));
+		if (!rc && ret < hi)
+			rc = row_write(&x->w, ret, row_of(x, &x->other));
+	}
+	x->other_lo = 0;
+	return rc;
+}
+
 static int emit(void *ctx, uint64_t pc, const struct cfi_state *s)
 {
 	struct fde_ctx *x = ctx;
-	return row_write(&x->w, pc, x->machine->row(s, x->signal, spec_row, &x->w));
+	int rc = write_calls(x, pc);
+	if (s->cfa.kind == CFI_CFA_ODD && s->cfa.reg) {
+		x->other_lo = pc;
+		x->other = *s;
+	}
+	return rc ? rc : row_write(&x->w, pc, row_of(x, s));
 }
 
 static int write_fde(struct fde_ctx *x, const struct eh_frame *f, const struct eh_fde *fde)
@@ -62,7 +116,8 @@ static int write_fde(struct fde_ctx *x, const struct eh_frame *f, const struct e
 	if (cie->odd)
 		return row_write(&x->w, fde->lo, ALYS_ROW_SPECIAL_OF(ALYS_ROW_UNSUPPORTED, ALYS_ROW_WHY_CFA));
 	x->signal = cie->signal;
-	return cfi_run(&run, cursor_over(fde->program, fde->program_sz), &state);
+	int rc = cfi_run(&run, cursor_over(fde->program, fde->program_sz), &state);
+	return rc ? rc : write_calls(x, fde->hi);
 }
 
 static const uint32_t none = ALYS_ROW_SPECIAL_OF(ALYS_ROW_NONE, 0), end = ALYS_ROW_SPECIAL_OF(ALYS_ROW_END, 0),
@@ -184,7 +239,7 @@ static void narrow(const struct eh_frame *f, const struct bottom *b, uint64_t *l
 static int compile(struct unwind_table *t, const struct eh_frame *f, const struct bottom *b, uint64_t lo, uint64_t hi,
 		   struct err *err)
 {
-	struct fde_ctx x = { .machine = f->machine, .bottom = b };
+	struct fde_ctx x = { .machine = f->machine, .f = f, .bottom = b };
 	narrow(f, b, &lo, &hi);
 	int rc = row_writer_open(&x.w, t, lo, hi);
 	if (rc)

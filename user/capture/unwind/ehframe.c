@@ -235,6 +235,41 @@ int eh_frame_read(struct eh_frame *f, const struct unwind_section *s, struct err
 	return 0;
 }
 
+const struct eh_fde *eh_fde_at(const struct eh_frame *f, uint64_t lo)
+{
+	size_t a = 0, n = f->fdes_cnt;
+	while (n > 1) {
+		size_t half = n / 2;
+		if (f->fdes[a + half].lo <= lo)
+			a += half;
+		n -= half;
+	}
+	return n && f->fdes[a].lo == lo ? &f->fdes[a] : NULL;
+}
+
+static int note_saved(void *ctx, uint64_t pc, const struct cfi_state *s)
+{
+	int64_t *at = ctx;
+	(void)pc;
+	if (s->bp.kind == CFI_AT_CFA)
+		*at = s->bp.off;
+	return 0;
+}
+
+/* The register takes the place of fp, which programs are run for anyway. */
+int64_t eh_saved_at(const struct eh_frame *f, const struct eh_fde *fde, uint8_t reg)
+{
+	struct cfi_cie cie = f->cies[fde->cie];
+	struct cfi_machine machine = *cie.machine;
+	int64_t at = 0;
+	machine.bp = reg;
+	cie.machine = &machine;
+	cie.init.bp = (struct cfi_reg){ .kind = CFI_SAME };
+	struct cfi_state state = cie.init;
+	struct cfi_run run = { .cie = &cie, .base = &f->base, .lo = fde->lo, .hi = fde->hi, .emit = note_saved, .ctx = &at };
+	return cfi_run(&run, cursor_over(fde->program, fde->program_sz), &state) ? 0 : at;
+}
+
 void eh_frame_free(struct eh_frame *f)
 {
 	free(f->cies);

@@ -31,6 +31,10 @@ struct eh_frame {
 
 /* 0, -ENOMEM, or -EBADMSG with words in err. */
 int eh_frame_read(struct eh_frame *f, const struct unwind_section *s, struct err *err);
+/* The function that begins there, or NULL. */
+const struct eh_fde *eh_fde_at(const struct eh_frame *f, uint64_t lo);
+/* Where, from its CFA, this function saves a register of its caller; 0 = it does not. */
+int64_t eh_saved_at(const struct eh_frame *f, const struct eh_fde *fde, uint8_t reg);
 void eh_frame_free(struct eh_frame *f);
 
 #endif

@@ -2,6 +2,7 @@
 /* unwind/cfi of x86-64: see cfi.h. Registers from the psABI, figure 3.36. */
 #include <dwarf.h>
 #include <elf.h>
+#include <string.h>
 
 #include "unwind/cfi.h"
 
@@ -52,6 +53,15 @@ static uint32_t row(const struct cfi_state *s, bool signal, cfi_spec_fn spec_row
 	return cfi_spec(s, RA_AT, &spec) ? spec_row(ctx, &spec) : cfi_unsupported(ALYS_ROW_WHY_CFA);
 }
 
+#define CALL_SZ 5
+
+static uint64_t call_target(const uint8_t *code, uint64_t pc)
+{
+	int32_t far;
+	memcpy(&far, code + 1, sizeof(far));
+	return code[0] == 0xe8 ? pc + CALL_SZ + (uint64_t)(int64_t)far : 0;
+}
+
 static int32_t plain_ra(uint32_t slot)
 {
 	(void)slot;
@@ -64,6 +74,8 @@ const struct cfi_machine cfi_amd64 = {
 	.sp = 7,
 	.ra = 16,
 	.augmentations = "",
+	.call_sz = CALL_SZ,
+	.call_target = call_target,
 	.bp_name = "rbp",
 	.sp_name = "rsp",
 	.is_plt = is_plt,
