@@ -2,6 +2,7 @@
 """A recorder whose reader of records is late."""
 import ctypes
 import os
+import time
 from contextlib import contextmanager
 
 PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 17, 0x4206, 0x4207  # <sys/ptrace.h>
@@ -17,7 +18,14 @@ def ptrace(request, tid):
 
 @contextmanager
 def late_reader(pid):
-    """Its first thread, which handles records, stands still, as when it waits for a disk. Its other threads run on."""
+    """
+    Its first thread, which handles records, stands still, as when it waits for a disk. Its other threads run on: that which moves
+    records comes with the first reading.
+    """
+    end = time.monotonic() + 60
+    while len(os.listdir(f"/proc/{pid}/task")) < 2:
+        assert time.monotonic() < end, "nothing is read"
+        time.sleep(0.01)
     ptrace(PTRACE_SEIZE, pid)
     try:
         ptrace(PTRACE_INTERRUPT, pid)
