@@ -159,7 +159,7 @@ struct continuous *continuous_new(const struct continuous_options *o, const stru
 	if (!rc) {
 		/* The memory for loading the BPF programs is returned to the kernel before the footprint is measured. */
 		malloc_trim(0);
-		footprint_look(&c->memory);
+		footprint_look(&c->memory, now_ns());
 		rc = upkeep_check_room(c, footprint_now(&c->memory), UPKEEP_FIRST_ROOM, err);
 	}
 	if (!rc)
@@ -253,7 +253,7 @@ int continuous_on(struct continuous *c, struct err *err)
 	if (c->on)
 		return 0;
 	malloc_trim(0);
-	footprint_look(&c->memory);
+	footprint_look(&c->memory, now_ns());
 	if (!live_stacks(&c->live) && upkeep_check_room(c, footprint_now(&c->memory), 0, err))
 		return -ENOMEM;
 	profiles_flush(c->profiles);

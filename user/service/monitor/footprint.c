@@ -11,6 +11,10 @@
 #include "access/rights.h"
 #include "base/map.h"
 
+/* Growth of this process, or time, after which all is measured again. */
+#define GROWN (1u << 20)
+#define HOLDS_NS 5000000000ull
+
 /* A BPF map with several descriptors is counted once. */
 static uint64_t of_map(const char *fd, struct map *seen)
 {
@@ -56,12 +60,19 @@ static uint64_t resident(void)
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-void footprint_look(struct footprint *m)
+void footprint_look(struct footprint *m, uint64_t now_ns)
 {
 	int kib = rights_footprint();
 	m->resident = resident();
 	m->processes = kib > 0 ? (uint64_t)kib * 1024 : m->resident;
 	m->kernel = of_maps();
+	m->looked_ns = now_ns;
+}
+
+void footprint_renew(struct footprint *m, uint64_t now_ns, bool helped)
+{
+	if (helped || now_ns - m->looked_ns >= HOLDS_NS || footprint_now(m) >= m->processes + m->kernel + GROWN)
+		footprint_look(m, now_ns);
 }
 
 uint64_t footprint_now(const struct footprint *m)

@@ -185,7 +185,7 @@ static void check_use(struct continuous *c, uint64_t now)
 	c->samples += (samples - c->samples) * share;
 	c->overhead += (samples + calls - c->overhead) * share;
 	c->looked_ns = now;
-	footprint_look(&c->memory);
+	footprint_renew(&c->memory, now, study_is_reading(c->live.study) || naming_is_busy(c->naming));
 	metadata_windows(&c->live);
 	set_room(c);
 	upkeep_limits(c, now);
