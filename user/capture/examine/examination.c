@@ -122,6 +122,14 @@ static bool is_served(const struct examinations *x, uint64_t who)
 	return false;
 }
 
+/* What counts before a file is read: STRETCH_NS or more is not yet. One file of a user at a time, and of the system if others wait. */
+static uint64_t rank(struct examinations *x, uint64_t who, uint64_t now)
+{
+	if (!is_served(x, who))
+		return spent_by(x, who, now);
+	return is_system(x, who) ? STRETCH_NS - 1 : STRETCH_NS;
+}
+
 /* Index of the next file in the queue, or queue_cnt. */
 static size_t choose(struct examinations *x)
 {
@@ -129,7 +137,7 @@ static size_t choose(struct examinations *x)
 	size_t best = x->queue_cnt;
 	for (size_t i = 0; i < x->queue_cnt; i++) {
 		const struct waiting *w = &x->queue[i];
-		uint64_t spent = is_served(x, w->who) ? STRETCH_NS : spent_by(x, w->who, now);
+		uint64_t spent = rank(x, w->who, now);
 		bool earlier = best < x->queue_cnt && w->what.first && !x->queue[best].what.first && spent == least;
 		if (spent >= least && !earlier)
 			continue;

@@ -714,6 +714,7 @@ int live_step(struct live *l)
 	bool left = windows_update(l->windows) && drain(l) == INTAKE_DRAIN_MAX;
 	gcwatch_poll(&l->gc, now_ns());
 	int ms = tracker_work(l->tracker);
+	study_look(l->study); /* files that were just found need not wait for the next step */
 	tick(l);
 	l->abandoned |= l->stacks.failed || l->entries.failed;
 	l->stacks.failed = false;
