@@ -85,6 +85,7 @@ static int write_calls(struct fde_ctx *x, uint64_t hi)
 		rc = row_write(&x->w, ret - 1, row_of(x, &s));
 		if (!rc && ret < hi)
 			rc = row_write(&x->w, ret, row_of(x, &x->other));
+		i += sz - 1;
 	}
 	x->other_lo = 0;
 	return rc;
