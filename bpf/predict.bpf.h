@@ -15,24 +15,33 @@ static __always_inline bool read_word(__u64 *out, __u64 addr)
 
 /* Blocks that fit into a page: no freshly filled list has more. */
 #define LIST_MAX (ALYS_REFILL_SPAN / GRANULE)
-#define LIST_WINDOW 512
+#define LIST_WINDOW USER_PAGE
+
+/* Blocks per call of list_step: a call and its return take longer than a block. */
+#define LIST_AT_ONCE 8
 
 struct list_walk {
 	__u64 block;
 	__u64 window; /* address of the words read last */
 	__u64 *words;
+	__u64 n;
 };
 
-/* The next block is mostly a neighbour, so a window of memory is read at once. */
+/* The next block is mostly in the same page, which is read at once. */
 static long list_step(__u32 i, struct list_walk *l)
 {
-	__u64 window = l->block & ~(LIST_WINDOW - 1ull);
+	__u64 block = l->block;
 	(void)i;
-	if (window != l->window && bpf_probe_read_user(l->words, LIST_WINDOW, (void *)window))
-		return 1;
-	l->window = window;
-	l->block = l->words[l->block % LIST_WINDOW / 8];
-	return !l->block;
+	for (int k = 0; k < LIST_AT_ONCE && block; k++) {
+		__u64 window = block & ~(LIST_WINDOW - 1ull);
+		l->n++;
+		if (window != l->window && bpf_probe_read_user(l->words, LIST_WINDOW, (void *)window))
+			return 1;
+		l->window = window;
+		block = l->words[block % LIST_WINDOW / 8];
+	}
+	l->block = block;
+	return !block;
 }
 
 static __always_inline int list_walk(__u64 block)
@@ -42,9 +51,9 @@ static __always_inline int list_walk(__u64 block)
 	if (!w)
 		return 0;
 	struct list_walk l = { .block = block, .words = w->window };
-	long n = bpf_loop(LIST_MAX, list_step, &l, 0);
+	bpf_loop(LIST_MAX / LIST_AT_ONCE, list_step, &l, 0);
 	slot_release(slot);
-	return n;
+	return l.n;
 }
 
 /*
