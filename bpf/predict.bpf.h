@@ -15,14 +15,14 @@ static __always_inline bool read_word(__u64 *out, __u64 addr)
 
 /* Blocks that fit into a page: no freshly filled list has more. */
 #define LIST_MAX (ALYS_REFILL_SPAN / GRANULE)
-#define LIST_WINDOW USER_PAGE
-
 /* Blocks per call of list_step: a call and its return take longer than a block. */
 #define LIST_AT_ONCE 8
 
+_Static_assert(WINDOW_SZ >= USER_PAGE, "a page is read into a walk's window");
+
 struct list_walk {
 	__u64 block;
-	__u64 window; /* address of the words read last */
+	__u64 page; /* address of the words read last */
 	__u64 *words;
 	__u64 n;
 };
@@ -33,12 +33,12 @@ static long list_step(__u32 i, struct list_walk *l)
 	__u64 block = l->block;
 	(void)i;
 	for (int k = 0; k < LIST_AT_ONCE && block; k++) {
-		__u64 window = block & ~(LIST_WINDOW - 1ull);
+		__u64 page = block & ~(USER_PAGE - 1ull);
 		l->n++;
-		if (window != l->window && bpf_probe_read_user(l->words, LIST_WINDOW, (void *)window))
+		if (page != l->page && bpf_probe_read_user(l->words, USER_PAGE, (void *)page))
 			return 1;
-		l->window = window;
-		block = l->words[block % LIST_WINDOW / 8];
+		l->page = page;
+		block = l->words[block % USER_PAGE / 8];
 	}
 	l->block = block;
 	return !block;
@@ -57,7 +57,7 @@ static __always_inline int list_walk(__u64 block)
 }
 
 /*
- * Number of blocks that are linked by their first words; 0 if unknown. Global, so that it is verified once. The window
+ * Number of blocks that are linked by their first words; 0 if unknown. Global, so that it is verified once. The page
  * is read with bpf_loop only (5.17, commit e6f2dd0f8067): unrolled, it would take the verifier too many instructions.
  */
 __weak int list_length(__u64 block)

@@ -203,8 +203,7 @@ bench-programs: $(BENCH) $(BUILD)/demo/server $(addprefix $(BUILD)/tests/,bench/
 $(BUILD)/tests/bench/%: tests/bench/%.c
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)gcc -g -Wall $(shell sed -n 's,^/\* flags: \(.*\) \*/,\1,p' $<) -o $@ $< \
-		$(shell sed -n 's,^/\* libs: \(.*\) \*/,\1,p' $<)
+	$(Q)gcc -g -Wall $(call prog_says,flags,$<) -o $@ $< $(call prog_says,libs,$<)
 
 $(BUILD)/tests/bench/%.debug: tests/bench/%.cr
 	$(call say,CRYSTAL,$@)

@@ -36,19 +36,17 @@ $(WALK)/price: $(addprefix $(WALK)/,price.o oracle.o target.o attach.o) $(WALK_O
 walk-price: $(WALK)/price $(WALK)/prog/depth
 	$(Q)$(WALK)/price $(WALK)/prog/depth
 
-walk_libs = $(shell sed -n 's,^/\* libs: \(.*\) \*/,\1,p' $<)
-
 # Without frame pointers, as most distributions build programs.
 $(WALK)/prog/%: tests/bpf/prog/%.c
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -O2 -g -fomit-frame-pointer -Wall -o $@ $< $(walk_libs)
+	$(Q)$(CC) -O2 -g -fomit-frame-pointer -Wall -o $@ $< $(call prog_says,libs,$<)
 
 # With return addresses that the processor protects.
 $(WALK)/prog/%.protected: tests/bpf/prog/%.c
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -O2 -g -Wall $(HARDEN_$(MACHINE)) -o $@ $< $(walk_libs)
+	$(Q)$(CC) -O2 -g -Wall $(HARDEN_$(MACHINE)) -o $@ $< $(call prog_says,libs,$<)
 
 walk-test: $(WALK)/walk_test $(WALK_PROGS)
 .PHONY: walk-test walk-price

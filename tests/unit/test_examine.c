@@ -257,7 +257,9 @@ static void test_takes_long(void **state)
 #define FILES 8
 
 struct queue {
+	struct examinations *x;
 	int fds[FILES];
+	uint32_t fds_cnt;
 	uint32_t begun[FILES]; /* files in the order in which their examinations began */
 	size_t begun_cnt;
 };
@@ -286,11 +288,34 @@ static int copy_of(const char *path, uid_t owner)
 	return out;
 }
 
-static uint32_t next_done(struct examinations *x)
+static void queue_open(struct queue *q)
 {
-	struct pollfd bell = { .fd = examinations_fd(x), .events = POLLIN };
+	const struct examinations_ops ops = { .ctx = q, .open = open_queued };
+	struct err err;
+	*q = (struct queue){ .x = examinations_new(&ops, &err) };
+	assert_non_null(q->x);
+}
+
+static void queue_close(struct queue *q)
+{
+	examinations_free(q->x);
+	for (uint32_t i = 0; i < q->fds_cnt; i++)
+		close(q->fds[i]);
+}
+
+/* It is closed in the end. */
+static void ask(struct queue *q, int fd, bool first)
+{
+	const struct examination e = { .module = { q->fds_cnt }, .fd = fd, .ask = all, .first = first };
+	q->fds[q->fds_cnt++] = fd;
+	assert_int_equal(examinations_ask(q->x, &e), 0);
+}
+
+static uint32_t next_done(struct queue *q)
+{
+	struct pollfd bell = { .fd = examinations_fd(q->x), .events = POLLIN };
 	struct findings f;
-	while (!examinations_take(x, &f))
+	while (!examinations_take(q->x, &f))
 		poll(&bell, 1, 10);
 	uint32_t n = f.module.n;
 	assert_int_equal(f.failed.code, 0);
@@ -298,96 +323,90 @@ static uint32_t next_done(struct examinations *x)
 	return n;
 }
 
+static int system_file(void)
+{
+	return open(GLIBC, O_RDONLY | O_CLOEXEC);
+}
+
+/* Files of several users are made by root only. */
+static void need_root(void)
+{
+	if (geteuid())
+		skip();
+}
+
 /* One user has many files; another user's single file, requested last, does not wait for all of them. */
 static void test_fair(void **state)
 {
-	struct queue q = { 0 };
-	const struct examinations_ops ops = { .ctx = &q, .open = open_queued };
-	struct err err;
-	struct examinations *x = examinations_new(&ops, &err);
+	struct queue q;
 	(void)state;
-	if (geteuid()) {
-		examinations_free(x);
-		return;
-	}
-	for (uint32_t i = 0; i < FILES; i++) {
-		const struct examination e = { .module = { i }, .fd = copy_of(GLIBC, i == FILES - 1 ? 1001 : 1000), .ask = all };
-		q.fds[i] = e.fd;
-		assert_int_equal(examinations_ask(x, &e), 0);
-	}
-	for (size_t i = 0; i < FILES; i++)
-		next_done(x);
+	need_root();
+	queue_open(&q);
+	for (uint32_t i = 0; i < FILES; i++)
+		ask(&q, copy_of(GLIBC, i == FILES - 1 ? 1001 : 1000), false);
+	for (uint32_t i = 0; i < FILES; i++)
+		next_done(&q);
 	assert_int_equal(q.begun_cnt, FILES);
 	assert_int_equal(q.begun[1], FILES - 1);
-	examinations_free(x);
-	for (size_t i = 0; i < FILES; i++)
-		close(q.fds[i]);
+	queue_close(&q);
 }
 
 /* A second file of the system's is read beside the first, but after another user's. */
 static void test_system_beside(void **state)
 {
 	static const uint32_t begun[] = { 0, 2, 1 };
-	struct queue q = { 0 };
-	const struct examinations_ops ops = { .ctx = &q, .open = open_queued };
-	struct err err;
-	struct examinations *x = examinations_new(&ops, &err);
+	struct queue q;
 	(void)state;
-	if (geteuid()) {
-		examinations_free(x);
-		return;
-	}
-	for (uint32_t i = 0; i < 3; i++) {
-		const struct examination e = { .module = { i },
-					       .fd = i == 2 ? copy_of(GLIBC, 1000) : open(GLIBC, O_RDONLY | O_CLOEXEC),
-					       .ask = all };
-		q.fds[i] = e.fd;
-		assert_int_equal(examinations_ask(x, &e), 0);
-	}
-	for (size_t i = 0; i < 3; i++)
-		next_done(x);
+	need_root();
+	queue_open(&q);
+	ask(&q, system_file(), false);
+	ask(&q, system_file(), false);
+	ask(&q, copy_of(GLIBC, 1000), false);
+	for (int i = 0; i < 3; i++)
+		next_done(&q);
 	assert_memory_equal(q.begun, begun, sizeof(begun));
-	examinations_free(x);
-	for (size_t i = 0; i < 3; i++)
-		close(q.fds[i]);
+	queue_close(&q);
 }
 
 /* Of one user's files, those that other processes need are not behind all the others. */
 static void test_first(void **state)
 {
-	struct queue q = { 0 };
-	const struct examinations_ops ops = { .ctx = &q, .open = open_queued };
-	struct err err;
-	struct examinations *x = examinations_new(&ops, &err);
+	struct queue q;
 	(void)state;
-	for (uint32_t i = 0; i < FILES; i++) {
-		q.fds[i] = open(GLIBC, O_RDONLY | O_CLOEXEC);
-		const struct examination e = { .module = { i }, .fd = q.fds[i], .ask = all, .first = i == FILES - 1 };
-		assert_int_equal(examinations_ask(x, &e), 0);
-	}
-	next_done(x);
+	queue_open(&q);
+	for (uint32_t i = 0; i < FILES; i++)
+		ask(&q, copy_of(GLIBC, geteuid() ?: 1000), i == FILES - 1);
+	assert_int_equal(next_done(&q), FILES - 1);
 	assert_int_equal(q.begun[0], FILES - 1);
-	examinations_free(x);
-	for (size_t i = 0; i < FILES; i++)
-		close(q.fds[i]);
+	queue_close(&q);
+}
+
+/* The same, of the system's. */
+static void test_system_first(void **state)
+{
+	struct queue q;
+	(void)state;
+	queue_open(&q);
+	for (uint32_t i = 0; i < FILES; i++)
+		ask(&q, system_file(), i == FILES - 1);
+	next_done(&q);
+	assert_int_equal(q.begun[0], FILES - 1);
+	queue_close(&q);
 }
 
 /* A file that is gone when its turn comes is skipped; the next one is examined. */
 static void test_not_wanted_any_more(void **state)
 {
-	struct queue q = { .fds = { -1, open(GLIBC, O_RDONLY | O_CLOEXEC) } };
-	const struct examinations_ops ops = { .ctx = &q, .open = open_queued };
-	struct err err;
-	struct examinations *x = examinations_new(&ops, &err);
+	struct queue q;
 	(void)state;
-	for (uint32_t i = 0; i < 2; i++) {
-		const struct examination e = { .module = { i }, .fd = q.fds[1], .ask = all };
-		assert_int_equal(examinations_ask(x, &e), 0);
-	}
-	assert_int_equal(next_done(x), 1);
-	assert_false(examinations_are_busy(x));
-	examinations_free(x);
-	close(q.fds[1]);
+	queue_open(&q);
+	ask(&q, system_file(), false);
+	ask(&q, system_file(), false);
+	close(q.fds[0]);
+	q.fds[0] = -1;
+	assert_int_equal(next_done(&q), 1);
+	assert_false(examinations_are_busy(q.x));
+	queue_close(&q);
 }
 
 int main(void)
@@ -400,6 +419,7 @@ int main(void)
 		cmocka_unit_test(test_fair),
 		cmocka_unit_test(test_system_beside),
 		cmocka_unit_test(test_first),
+		cmocka_unit_test(test_system_first),
 		cmocka_unit_test(test_not_wanted_any_more),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

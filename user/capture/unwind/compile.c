@@ -74,8 +74,10 @@ static bool saved_by_callee(struct fde_ctx *x, uint64_t callee, struct cfi_state
 static int write_calls(struct fde_ctx *x, uint64_t hi)
 {
 	uint64_t lo = x->other_lo;
+	if (!lo)
+		return 0;
 	size_t n = hi - lo, sz = x->machine->call_sz;
-	const uint8_t *code = lo && sz && x->bottom && n <= OTHER_CODE_MAX ? elf_bytes(x->bottom->e, lo, n) : NULL;
+	const uint8_t *code = sz && x->bottom && n <= OTHER_CODE_MAX ? elf_bytes(x->bottom->e, lo, n) : NULL;
 	struct cfi_state s;
 	int rc = 0;
 	for (size_t i = 0; code && i + sz <= n && !rc; i++) {

@@ -235,16 +235,15 @@ int eh_frame_read(struct eh_frame *f, const struct unwind_section *s, struct err
 	return 0;
 }
 
+static int by_begin(const void *key, const void *fde)
+{
+	uint64_t at = *(const uint64_t *)key, lo = ((const struct eh_fde *)fde)->lo;
+	return at < lo ? -1 : at > lo;
+}
+
 const struct eh_fde *eh_fde_at(const struct eh_frame *f, uint64_t lo)
 {
-	size_t a = 0, n = f->fdes_cnt;
-	while (n > 1) {
-		size_t half = n / 2;
-		if (f->fdes[a + half].lo <= lo)
-			a += half;
-		n -= half;
-	}
-	return n && f->fdes[a].lo == lo ? &f->fdes[a] : NULL;
+	return f->fdes_cnt ? bsearch(&lo, f->fdes, f->fdes_cnt, sizeof(*f->fdes), by_begin) : NULL;
 }
 
 static int note_saved(void *ctx, uint64_t pc, const struct cfi_state *s)

@@ -26,26 +26,26 @@ static bool is_leaf(const struct cfi_state *s)
 	return s->bp.kind == CFI_SAME && s->ra.kind == CFI_SAME;
 }
 
-/*
- * glibc's _dl_runtime_resolve: a stub in the PLT has pushed the return address, and the CFA is said to be below it. But what a
- * caller's callee pushes lies below the caller's sp, which is the CFA by definition.
- */
-static struct cfi_state above_return(const struct cfi_state *s)
-{
-	struct cfi_state up = *s;
-	int64_t pushed = (s->ra.off + 8 + 15) & ~15;
-	up.cfa.off += pushed;
-	up.ra.off -= pushed;
-	if (s->bp.kind == CFI_AT_CFA)
-		up.bp.off -= pushed;
-	return up;
-}
-
-/* Does the return address lie above the CFA, by a pair at most? Below sp it may be overwritten at any time. */
+/* Is the return address said to lie above the CFA, in the pair there? Not below sp, where it may be overwritten at any time. */
 static bool is_pushed_before(const struct cfi_state *s)
 {
 	return s->ra.kind == CFI_AT_CFA && (s->ra.off == 0 || s->ra.off == 8) && s->cfa.kind == CFI_CFA_SP && !s->cfa.deref &&
 	       s->cfa.off >= 0;
+}
+
+/*
+ * glibc's _dl_runtime_resolve: a stub in the PLT has pushed the return address, and the CFA is said to be below it. But the CFA is the
+ * caller's sp, and what is pushed after a call lies below that.
+ */
+static struct cfi_state above_return(const struct cfi_state *s)
+{
+	const int64_t pair = 16;
+	struct cfi_state up = *s;
+	up.cfa.off += pair;
+	up.ra.off -= pair;
+	if (s->bp.kind == CFI_AT_CFA)
+		up.bp.off -= pair;
+	return up;
 }
 
 static uint32_t spec_of(const struct cfi_state *s, cfi_spec_fn spec_row, void *ctx)
@@ -73,11 +73,8 @@ static uint32_t row(const struct cfi_state *s, bool signal, cfi_spec_fn spec_row
 		return cfi_unsupported(ALYS_ROW_WHY_BP);
 	if ((is_record(s) || is_leaf(s)) && cfi_plain(s, &plain))
 		return plain;
-	if (is_pushed_before(s)) {
-		struct cfi_state up = above_return(s);
-		return spec_of(&up, spec_row, ctx);
-	}
-	return spec_of(s, spec_row, ctx);
+	struct cfi_state known = is_pushed_before(s) ? above_return(s) : *s;
+	return spec_of(&known, spec_row, ctx);
 }
 
 static int32_t plain_ra(uint32_t slot)
