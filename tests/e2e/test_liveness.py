@@ -131,8 +131,8 @@ def test_missed_collections_are_said(tmp_path, started):
     tracer = started.tracer("-p", p.pid, "-o", trace).recording()
     tracer.proc.send_signal(signal.SIGSTOP)
     p.go()
-    # Collects many times by then; or, on a quick machine, it is through before.
-    until(lambda: cpu_seconds(p.pid) > 0.2 or select.select([p.proc.stdout], [], [], 0)[0])
+    # Collects some times by then, and the ring still has room; or, on a quick machine, it is through before.
+    until(lambda: cpu_seconds(p.pid) > 0.1 or select.select([p.proc.stdout], [], [], 0)[0])
     tracer.proc.send_signal(signal.SIGCONT)
     truth = p.truths()[0]
     tracer.stop()

@@ -10,7 +10,7 @@ import pytest
 from collected import compare, liveness_of, was_stopped, without_symbols
 from conftest import PROGS, STRAIGHT, Tally, alys, convert, each_event
 
-# Not beside others: the collection of a child that is born may come before the tracer has its turn.
+# Not beside others: a machine that is busy with other tests reads marks too late.
 pytestmark = pytest.mark.bpf
 
 

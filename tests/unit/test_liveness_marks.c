@@ -523,6 +523,36 @@ static void test_who_is_gone_is_not_waited_for(void **state)
 	assert_true(is_good(m, 5));
 }
 
+/* A forked child collects before anybody has read of its birth. */
+static void test_a_collection_comes_before_its_process(void **state)
+{
+	struct marks *m = *state;
+	tell(5, 5, true);
+	for (int i = 0; i < 30000 && !ASK(heaps); i++)
+		usleep(1000);
+	marks_watch(m, TGID);
+	assert_true(is_good(m, 5));
+	assert_int_equal(ASK(finds), 1);
+}
+
+/* It had ended by then: nobody would say so again, and the number may get another owner. */
+static void test_who_is_met_too_late_is_not_kept(void **state)
+{
+	struct marks *m = *state;
+	struct mark_reading *r = NULL;
+	SAY(find, -ESRCH);
+	tell(5, 5, true);
+	for (int i = 0; i < 30000 && !r; i++, usleep(1000))
+		r = marks_take(m, TGID, 5);
+	assert_non_null(r);
+	assert_false(r->good);
+	mark_reading_free(r);
+	SAY(find, 0);
+	watch(m);
+	tell(5, 5, true);
+	assert_true(is_good(m, 5));
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -542,6 +572,8 @@ int main(void)
 		T(test_counter_and_marks_on_request),
 		T(test_lost_reader),
 		T(test_who_is_gone_is_not_waited_for),
+		T(test_a_collection_comes_before_its_process),
+		T(test_who_is_met_too_late_is_not_kept),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,7 @@
 #include "heapreader/heapreader.h"
 #include "intake/wakeup.h"
 #include "liveness/object_log.h"
+#include "liveness/readings.h"
 #include "liveness/stops.h"
 #include "liveness/watchdog.h"
 #include "sites/collections.h"
@@ -36,7 +37,6 @@
  */
 #define WHOLE_SHARE 100
 #define WHOLE_PAUSE_NS 50000000ull
-#define KEEP_SZ (256u << 20) /* limit for readings not yet taken */
 /* 1/50: share of time for copying small heaps, which are compared once their records have been read */
 #define COPY_MAX (8u << 20)
 #define COPY_SHARE 50
@@ -47,6 +47,7 @@ struct watched {
 	uint32_t tgid;
 	enum marks_state state;
 	bool gone, tried;
+	bool met;        /* by a collection only: marks_watch has not named it yet */
 	uint64_t try_ns; /* while waiting: earliest time of the next try */
 	uint32_t tries;
 	uint64_t serial;               /* serial + 1 of the last collection handled */
@@ -83,26 +84,9 @@ struct marks {
 	uint64_t none_left;    /* of the objects up to this place in the log none may be live; UINT64_MAX: some may */
 	struct watched **list; /* pointers: the thread uses elements without the lock */
 	size_t list_cnt, list_cap;
-	struct mark_reading **readings;
-	size_t readings_cnt, readings_cap;
-	size_t kept_sz;
+	struct readings readings; /* not yet taken */
 	struct marks_cost cost;
 };
-
-void mark_reading_free(struct mark_reading *r)
-{
-	if (!r)
-		return;
-	boehm_heap_free(&r->heap);
-	buf_free(&r->copy);
-	free(r);
-}
-
-static size_t reading_sz(const struct mark_reading *r)
-{
-	return r->heap.blocks_cap * sizeof(*r->heap.blocks) + r->heap.marks_cap + r->heap.asked_cnt * sizeof(*r->heap.asked) +
-	       r->heap.pages_cnt * sizeof(*r->heap.pages) + r->copy.cap;
-}
 
 /* Call with the lock held. */
 static struct watched *find(struct marks *m, uint32_t tgid)
@@ -112,6 +96,20 @@ static struct watched *find(struct marks *m, uint32_t tgid)
 			return m->list[i];
 	}
 	return NULL;
+}
+
+/* Call with the lock held. NULL: out of memory. */
+static struct watched *add(struct marks *m, uint32_t tgid)
+{
+	struct watched *w = calloc(1, sizeof(*w));
+	struct watched **slot = w ? VEC_PUSH(m, list) : NULL;
+	if (!slot) {
+		free(w);
+		return NULL;
+	}
+	w->tgid = tgid;
+	w->marks = m;
+	return *slot = w;
 }
 
 /* wait: also waits for proofs under way. This is done without the lock, which the prover takes. */
@@ -257,23 +255,6 @@ static void open_waiting(struct marks *m)
 	probe_call_at_begins(m->probe, left);
 }
 
-/* Call with the lock held. Drops the oldest readings when too many were not taken. */
-static void keep(struct marks *m, struct mark_reading *r)
-{
-	while (m->kept_sz + reading_sz(r) > KEEP_SZ && m->readings_cnt) {
-		m->kept_sz -= reading_sz(m->readings[0]);
-		mark_reading_free(m->readings[0]);
-		memmove(m->readings, m->readings + 1, --m->readings_cnt * sizeof(*m->readings));
-	}
-	struct mark_reading **slot = VEC_PUSH(m, readings);
-	if (!slot) {
-		mark_reading_free(r);
-		return;
-	}
-	*slot = r;
-	m->kept_sz += reading_sz(r);
-}
-
 /*
  * NULL, or why the reading is not of this collection. No marks change between the two probes: only the next collection's
  * begin can spoil it.
@@ -374,16 +355,34 @@ static void resume_target(struct marks *m, struct watched *w, uint32_t tgid)
 		w->over = over;
 }
 
-static void handle_collection(struct marks *m, const struct intake_collection *c)
+/*
+ * The process of a finished collection, its heap found if that can be done. A forked child may collect before the loader
+ * has read of its birth; one that is met when it has ended is not kept, for nobody would forget it.
+ */
+static struct watched *meet(struct marks *m, uint32_t tgid)
 {
 	pthread_mutex_lock(&m->lock);
-	struct watched *w = find(m, c->who.tgid);
+	struct watched *known = find(m, tgid), *w = known ? known : add(m, tgid);
+	if (w && !known)
+		w->met = true;
 	pthread_mutex_unlock(&m->lock);
 	if (w && w->state == MARKS_WAITING) {
 		/* A process that collects has a heap, so its first tries are not delayed. */
 		w->try_ns = w->tries < TRY_SHARE ? 0 : w->try_ns;
 		try_open(w);
 	}
+	pthread_mutex_lock(&m->lock);
+	if (w && w->met && w->state != MARKS_READY) {
+		w->gone = true;
+		w = NULL;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return w;
+}
+
+static void handle_collection(struct marks *m, const struct intake_collection *c)
+{
+	struct watched *w = meet(m, c->who.tgid);
 	struct mark_reading *r = calloc(1, sizeof(*r));
 	if (r)
 		*r = (struct mark_reading){
@@ -396,7 +395,7 @@ static void handle_collection(struct marks *m, const struct intake_collection *c
 		resume_target(m, w, c->who.tgid);
 	pthread_mutex_lock(&m->lock);
 	if (r)
-		keep(m, r);
+		readings_keep(&m->readings, r);
 	if (w)
 		w->serial = c->serial + 1;
 	pthread_cond_broadcast(&m->changed);
@@ -562,9 +561,7 @@ void marks_free(struct marks *m)
 	heapreader_free(m->background);
 	object_log_free(&m->object_log);
 	watchdog_stop(&m->watchdog);
-	for (size_t i = 0; i < m->readings_cnt; i++)
-		mark_reading_free(m->readings[i]);
-	free(m->readings);
+	readings_free(&m->readings);
 	free(m->list);
 	wakeup_free(m->wakeup);
 	if (m->events >= 0)
@@ -577,18 +574,12 @@ void marks_free(struct marks *m)
 void marks_watch(struct marks *m, uint32_t tgid)
 {
 	pthread_mutex_lock(&m->lock);
-	bool known = find(m, tgid) != NULL;
-	struct watched *w = known ? NULL : calloc(1, sizeof(*w));
-	struct watched **slot = w ? VEC_PUSH(m, list) : NULL;
-	if (slot) {
-		w->tgid = tgid;
-		w->marks = m;
-		*slot = w;
-	} else {
-		free(w);
-	}
+	struct watched *known = find(m, tgid);
+	bool is_new = known ? known->met : add(m, tgid) != NULL;
+	if (known)
+		known->met = false;
 	pthread_mutex_unlock(&m->lock);
-	if (!slot)
+	if (!is_new)
 		return;
 	if (m->stop)
 		watchdog_add(&m->watchdog, tgid, 0);
@@ -630,20 +621,6 @@ bool marks_none_left(struct marks *m)
 	return none;
 }
 
-/* Call with the lock held. */
-static struct mark_reading *pick(struct marks *m, uint32_t tgid, uint64_t serial)
-{
-	for (size_t i = 0; i < m->readings_cnt; i++) {
-		struct mark_reading *r = m->readings[i];
-		if (r->tgid != tgid || r->serial != serial)
-			continue;
-		m->kept_sz -= reading_sz(r);
-		memmove(m->readings + i, m->readings + i + 1, (--m->readings_cnt - i) * sizeof(*m->readings));
-		return r;
-	}
-	return NULL;
-}
-
 struct mark_reading *marks_of_none(struct marks *m, const struct intake_collection *c)
 {
 	struct mark_reading *r = calloc(1, sizeof(*r));
@@ -670,7 +647,7 @@ struct mark_reading *marks_take(struct marks *m, uint32_t tgid, uint64_t serial)
 {
 	struct timespec until = until_then(TAKE_NS);
 	pthread_mutex_lock(&m->lock);
-	struct mark_reading *r = pick(m, tgid, serial);
+	struct mark_reading *r = readings_take(&m->readings, tgid, serial);
 	uint64_t met = m->rounds + 2;
 	for (int rc = 0; !r && !rc;) {
 		const struct watched *w = find(m, tgid);
@@ -678,7 +655,7 @@ struct mark_reading *marks_take(struct marks *m, uint32_t tgid, uint64_t serial)
 			break;
 		wake(m);
 		rc = pthread_cond_timedwait(&m->changed, &m->lock, &until);
-		r = pick(m, tgid, serial);
+		r = readings_take(&m->readings, tgid, serial);
 	}
 	pthread_mutex_unlock(&m->lock);
 	return r;

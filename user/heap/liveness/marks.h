@@ -17,23 +17,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "heapgraph/types.h"
 #include "intake/intake.h"
+#include "liveness/readings.h"
 #include "marking/unknown.h"
 #include "probe/probe.h"
 
 struct marks;
-
-struct mark_reading {
-	uint32_t tgid, gc_no;
-	uint64_t serial;   /* of the collection, as in its records */
-	uint32_t era;      /* probe_gc_era when the reading began */
-	uint64_t until_ns; /* end of the reading */
-	bool good;         /* heap holds the marks of this collection, of all objects or of sampled ones */
-	struct boehm_heap heap;
-	struct buf copy; /* contents of its objects at that time, see heapreader_copy; empty = not copied */
-};
 
 /*
  * stop: stop processes at the end of each collection until it has been read. compare: marks_compare will be called.
@@ -55,7 +45,6 @@ bool marks_none_left(struct marks *m);
 struct mark_reading *marks_of_none(struct marks *m, const struct intake_collection *c);
 /* The reading of a finished collection; waits for it, but not for ever. NULL: there is none. Then mark_reading_free. */
 struct mark_reading *marks_take(struct marks *m, uint32_t tgid, uint64_t serial);
-void mark_reading_free(struct mark_reading *r);
 
 /*
  * For a process whose collections are not observed: its counter of them, -ENOENT if its address is unknown (yet),
