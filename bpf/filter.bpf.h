@@ -46,16 +46,17 @@ static __always_inline void note_met(void *ctx)
 
 static __always_inline const struct alys_site *wanted_site(void *ctx)
 {
+	/* Of any process: a probe that nothing has hit may stay between windows, where it would slow others down, too. */
+	if (config.windowed)
+		note_met(ctx);
 	const struct alys_site *site = wanted_of(ctx, &sites);
 	if (config.windowed && site) {
 		count(ALYS_ST_TRAPS);
 		/* Those that stay slow the program down in windows and between them alike: they are its own. */
-		if (site->flags & ALYS_SITE_WINDOW) {
+		if (site->flags & ALYS_SITE_WINDOW)
 			charge_trap();
-			note_met(ctx);
-		} else {
+		else
 			count(ALYS_ST_TRAPS_KEPT);
-		}
 	}
 	return site;
 }

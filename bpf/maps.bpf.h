@@ -22,7 +22,7 @@ int window_shut __weak = 0;
 __u32 windows_opened __weak = 0;
 
 /*
- * With config.windowed: probes of windows that were hit, by site; a number that is used again counts as hit. Bytes that are written
+ * With config.windowed: probes that were hit, by site; a number that is used again counts as hit. Bytes that are written
  * only once are no matter for processors to share.
  */
 __u8 sites_met[ALYS_MAX_SITES] __weak = {};

@@ -19,7 +19,7 @@ struct turns {
 	struct probe *probe;
 	void (*count)(void *ctx, bool closed);
 	void *ctx;
-	int over_fd; /* eventfd */
+	int news_fd; /* eventfd */
 	pthread_t thread;
 	pthread_mutex_t lock; /* protects the fields below */
 	pthread_cond_t asked, done;
@@ -34,14 +34,21 @@ static void sleep_ns(uint64_t ns)
 		;
 }
 
+/* With the lock: what it tells of and the eventfd change together. */
+static void tell(struct turns *t)
+{
+	if (write(t->news_fd, &(uint64_t){ 1 }, sizeof(uint64_t)) < 0)
+		log_dbg("eventfd: %s", strerror(errno));
+}
+
 /* The other results are not used before. */
 static void publish_closed(struct turns *t, uint64_t ns)
 {
 	pthread_mutex_lock(&t->lock);
 	t->turn.closed_ns = ns;
+	if (t->turn.window)
+		tell(t);
 	pthread_mutex_unlock(&t->lock);
-	if (t->turn.window && write(t->over_fd, &(uint64_t){ 1 }, sizeof(uint64_t)) < 0)
-		log_dbg("eventfd: %s", strerror(errno));
 }
 
 static void publish_done(struct turns *t)
@@ -50,6 +57,7 @@ static void publish_done(struct turns *t)
 	t->turn.done_ns = now_ns();
 	t->busy = false;
 	pthread_cond_broadcast(&t->done);
+	tell(t);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -110,11 +118,11 @@ struct turns *turns_new(struct probe *p, void (*count)(void *ctx, bool closed), 
 		err_set(err, ENOMEM, "out of memory");
 		return NULL;
 	}
-	*t = (struct turns){ .probe = p, .count = count, .ctx = ctx, .over_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
+	*t = (struct turns){ .probe = p, .count = count, .ctx = ctx, .news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->asked, NULL);
 	pthread_cond_init(&t->done, NULL);
-	if (t->over_fd >= 0)
+	if (t->news_fd >= 0)
 		return t;
 	err_set(err, errno, "eventfd: %s", strerror(errno));
 	free(t);
@@ -137,21 +145,20 @@ bool turns_ask(struct turns *t, const struct turn *what)
 	return begun;
 }
 
-/* The eventfd is read first: if it is written meanwhile, the next call reads it. */
 struct turn turns_now(struct turns *t)
 {
 	uint64_t times;
-	if (read(t->over_fd, &times, sizeof(times)) < 0 && errno != EAGAIN)
-		log_dbg("eventfd: %s", strerror(errno));
 	pthread_mutex_lock(&t->lock);
+	if (read(t->news_fd, &times, sizeof(times)) < 0 && errno != EAGAIN)
+		log_dbg("eventfd: %s", strerror(errno));
 	struct turn now = t->turn;
 	pthread_mutex_unlock(&t->lock);
 	return now;
 }
 
-int turns_over_fd(const struct turns *t)
+int turns_fd(const struct turns *t)
 {
-	return t->over_fd;
+	return t->news_fd;
 }
 
 void turns_await(struct turns *t)
@@ -172,6 +179,6 @@ void turns_free(struct turns *t)
 	pthread_mutex_unlock(&t->lock);
 	if (t->threaded)
 		pthread_join(t->thread, NULL);
-	close(t->over_fd);
+	close(t->news_fd);
 	free(t);
 }

@@ -35,8 +35,8 @@ struct turns *turns_new(struct probe *p, void (*count)(void *ctx, bool closed), 
 bool turns_ask(struct turns *t, const struct turn *what);
 /* How far the last turn has come. */
 struct turn turns_now(struct turns *t);
-/* Readable when a window has been closed that turns_now has not shown yet. */
-int turns_over_fd(const struct turns *t);
+/* Readable when a window was closed, or a turn is done, since turns_now was called last. */
+int turns_fd(const struct turns *t);
 void turns_await(struct turns *t);
 void turns_free(struct turns *t);
 

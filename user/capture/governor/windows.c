@@ -21,9 +21,6 @@
 
 /* How often costs are measured while probes are attached. */
 #define LOOK_NS 50000000ull
-/* How often it is asked whether probes are detached: after a stretch, and after a window, which no other follows sooner. */
-#define DETACHING_MS 5
-#define CLOSING_NS 15000000ull
 /* In a gap it is asked that soon whether probes at collections can leave, and then by and by less often. */
 #define LEAVE_NS 5000000ull
 /* Not that shortly before a window: to detach them takes some tens of milliseconds. */
@@ -289,16 +286,6 @@ static void report_window(struct windows *w, const struct turn *t)
 		report_window_of(w, &w->counts.procs[i], t->stay);
 }
 
-static void update_window(struct windows *w)
-{
-	struct turn t = turns_now(w->turns);
-	if (!t.closed_ns)
-		return;
-	report_window(w, &t);
-	w->shut_ns = t.closed_ns;
-	w->state = CLOSING;
-}
-
 static void update_closing(struct windows *w)
 {
 	struct turn t = turns_now(w->turns);
@@ -310,6 +297,17 @@ static void update_closing(struct windows *w)
 		w->state = ATTACHED;
 	else
 		begin_gap(w, t.closed_ns, budget_gap(&w->costs.budget));
+}
+
+static void update_window(struct windows *w)
+{
+	struct turn t = turns_now(w->turns);
+	if (!t.closed_ns)
+		return;
+	report_window(w, &t);
+	w->shut_ns = t.closed_ns;
+	w->state = CLOSING;
+	update_closing(w); /* what tells that they are detached may have been read here */
 }
 
 static void begin(struct windows *w, uint64_t now)
@@ -474,9 +472,9 @@ void windows_describe(const struct windows *w, struct buf *out)
 		buf_addf(out, "; %s at probes that stay in", text_percent(spent, f.kept));
 }
 
-int windows_over_fd(const struct windows *w)
+int windows_fd(const struct windows *w)
 {
-	return turns_over_fd(w->turns);
+	return w ? turns_fd(w->turns) : -1;
 }
 
 /* Of a gap. */
@@ -498,10 +496,7 @@ int windows_wait_ms(const struct windows *w)
 		return -1;
 	switch (w->state) {
 	case ATTACHED: return (int)(LOOK_NS / 1000000);
-	case DETACHING:
-	case LEAVING: return DETACHING_MS;
 	case GAP: return ms_until(next_ns(w));
-	case CLOSING: return ms_until(w->shut_ns + CLOSING_NS);
-	default: return -1; /* until windows_over_fd is readable */
+	default: return -1; /* until windows_fd is readable */
 	}
 }

@@ -42,8 +42,8 @@ struct windows *windows_new(const struct windows_config *c, struct err *err);
 /* Call often, before reading the ring. False: do not read now, a window is open. */
 bool windows_update(struct windows *w);
 bool windows_is_open(const struct windows *w);
-/* Readable when the open window is over: windows_update is due. */
-int windows_over_fd(const struct windows *w);
+/* Readable when a window is over, or probes are detached: windows_update is due. -1: without windows. */
+int windows_fd(const struct windows *w);
 /* The process ends, having used that much CPU time. */
 void windows_add_used(struct windows *w, uint32_t tgid, uint64_t cpu_ns);
 /* It has ended, which is not written yet; its number may become another's. */

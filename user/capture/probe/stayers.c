@@ -56,7 +56,7 @@ void stayers_come(struct probe *p)
 {
 	for (size_t i = 0; i < p->attachments_cnt; i++) {
 		struct attachment *a = &p->attachments[i];
-		if (a->reattach && a->tgid && !a->lingers && a->stay_fd < 0 && ++a->reattach->turns % TURNS_MIN == 0)
+		if (a->reattach && !a->lingers && a->stay_fd < 0 && ++a->reattach->turns % TURNS_MIN == 0)
 			stay(p, a);
 	}
 }

@@ -2,8 +2,8 @@
 /*
  * probe/stayers: of the probes that come with windows, those that nothing has hit so far stay between windows. To attach and to
  * detach a probe interrupts the program whether it is ever hit or not, and an allocator has many functions that few programs call.
- * Such a probe costs nothing as long as it is not hit; one that was hit comes and goes from then on. Only of links of one process:
- * by others, hits of processes that are no targets would not be known. Private to this module; the probe's lock is held.
+ * Such a probe costs nothing as long as it is not hit; one that was hit comes and goes from then on, whoever hit it: a link of all
+ * processes stops those that are no targets, too. Private to this module; the probe's lock is held.
  */
 #ifndef ALYS_PROBE_STAYERS_H
 #define ALYS_PROBE_STAYERS_H

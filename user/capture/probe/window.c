@@ -21,6 +21,7 @@
 
 /* A page that is recorded: its stack and its record, in a window whose stacks are new. */
 #define PAGE_SAMPLE_NS 2000
+#define FEW_CPUS 128
 
 static struct alys_faults faults_of(const struct probe *p)
 {
@@ -260,11 +261,12 @@ int probe_window_spent(struct probe *p, struct window_spent *out)
 	return rc;
 }
 
+/* Called often, and allocators may be probed in this process, too: mostly without one. */
 int probe_window_taken(const struct probe *p, uint32_t tgid, struct alys_taken *out)
 {
 	uint32_t slot = ALYS_TAKEN_SLOT_OF(tgid);
 	int cpus = libbpf_num_possible_cpus();
-	struct alys_taken *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
+	struct alys_taken few[FEW_CPUS], *each = cpus <= FEW_CPUS ? few : calloc((size_t)cpus, sizeof(*each));
 	if (!each)
 		return -ENOMEM;
 	int rc = bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.taken), &slot, each) ? -errno : 0;
@@ -274,7 +276,8 @@ int probe_window_taken(const struct probe *p, uint32_t tgid, struct alys_taken *
 		out->returns += each[i].returns;
 		out->sample_ns += each[i].sample_ns;
 	}
-	free(each);
+	if (each != few)
+		free(each);
 	return rc;
 }
 

@@ -723,23 +723,22 @@ int live_step(struct live *l)
 }
 
 /* What waits in the ring until a window is over would wake this process all the time, and slow the target's processor down. */
-int live_wake_fd(const struct live *l)
+size_t live_fds(const struct live *l, struct pollfd *out)
 {
-	return windows_is_open(l->windows) ? windows_over_fd(l->windows) : intake_epoll_fd(l->intake);
+	const int fds[LIVE_FDS] = { windows_is_open(l->windows) ? -1 : intake_epoll_fd(l->intake), windows_fd(l->windows),
+				    tracker_fd(l->tracker), study_fd(l->study) };
+	for (size_t i = 0; i < LIVE_FDS; i++)
+		out[i] = (struct pollfd){ .fd = fds[i], .events = POLLIN };
+	return LIVE_FDS;
 }
 
 int live_run(struct live *l, int signals, struct err *err)
 {
-	struct pollfd fds[] = {
-		{ .fd = signals, .events = POLLIN },
-		{ .events = POLLIN },
-		{ .fd = tracker_fd(l->tracker), .events = POLLIN },
-		{ .fd = study_fd(l->study), .events = POLLIN },
-	};
+	struct pollfd fds[1 + LIVE_FDS] = { { .fd = signals, .events = POLLIN } };
 	int done = 0, ms = 0;
 	while (target_count(l->h.targets) && done <= 0 && !time_is_over(l)) {
-		fds[1].fd = live_wake_fd(l);
-		if (poll(fds, sizeof(fds) / sizeof(fds[0]), ms >= 0 && ms < POLL_MS ? ms : POLL_MS) < 0 && errno != EINTR)
+		size_t n = 1 + live_fds(l, fds + 1);
+		if (poll(fds, n, ms >= 0 && ms < POLL_MS ? ms : POLL_MS) < 0 && errno != EINTR)
 			return err_set(err, errno, "poll: %s", strerror(errno));
 		if (fds[0].revents)
 			break;

@@ -6,6 +6,7 @@
 #ifndef ALYS_RECORDER_LIVE_H
 #define ALYS_RECORDER_LIVE_H
 
+#include <poll.h>
 #include <signal.h>
 
 #include "attach/attach.h"
@@ -128,8 +129,9 @@ void live_set_interval(struct live *l, uint64_t interval);
 int live_run(struct live *l, int signals, struct err *err);
 /* Reads the ring and handles processes; returns how many ms the caller may wait, -1 = until something is readable. */
 int live_step(struct live *l);
-/* To poll, anew each time: readable when there are records to read, or, while a window is open, when it is over. */
-int live_wake_fd(const struct live *l);
+#define LIVE_FDS 4
+/* To poll, anew each time: live_step is due when one is readable. Returns LIVE_FDS. */
+size_t live_fds(const struct live *l, struct pollfd *out);
 /* Reads the rest of the ring after the probes were stopped. */
 void live_drain(struct live *l);
 /* With --maps, when calls are recorded: what the processes have mapped already. */

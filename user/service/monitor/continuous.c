@@ -336,10 +336,8 @@ size_t continuous_fds(const struct continuous *c, struct pollfd *out)
 	out[n++] = (struct pollfd){ .fd = naming_fd(c->naming), .events = POLLIN };
 	if (!c->on)
 		return n;
-	out[n++] = (struct pollfd){ .fd = live_wake_fd(&c->live), .events = POLLIN };
-	out[n++] = (struct pollfd){ .fd = tracker_fd(c->live.tracker), .events = POLLIN };
+	n += live_fds(&c->live, out + n);
 	out[n++] = (struct pollfd){ .fd = attach_fd(c->live.attach), .events = POLLIN };
-	out[n++] = (struct pollfd){ .fd = study_fd(c->live.study), .events = POLLIN };
 	return n;
 }
 

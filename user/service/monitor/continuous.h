@@ -29,7 +29,7 @@ int continuous_add(struct continuous *c, uint32_t tgid, struct err *err);
 int continuous_remove(struct continuous *c, uint32_t tgid, struct err *err);
 void continuous_set_interval(struct continuous *c, uint64_t interval);
 
-#define CONTINUOUS_FDS 5
+#define CONTINUOUS_FDS (2 + LIVE_FDS)
 /* Fills in descriptors to poll; returns their number. */
 size_t continuous_fds(const struct continuous *c, struct pollfd *out);
 /* Does pending work; returns how many ms until the next call. -ENOMEM: the recording is off now. */
