@@ -67,7 +67,7 @@ static void open_window(struct turns *t)
 	t->turn.opened_ns = now_ns();
 	probe_window_open(t->probe, t->turn.interval);
 	t->count(t->ctx, false);
-	sleep_ns(TURN_LENGTH_NS);
+	sleep_ns(t->turn.length_ns);
 }
 
 static void do_turn(struct turns *t)

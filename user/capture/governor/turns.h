@@ -2,7 +2,7 @@
 /*
  * governor/turns: a thread that carries out one turn at a time. In: what to do. Out: when it was done.
  *
- *   probes attached -> window opened, counted -> after TURN_LENGTH_NS counted, shut -> probes detached
+ *   probes attached -> window opened, counted -> after length_ns counted, shut -> probes detached
  *   probes at collections detached
  */
 #ifndef ALYS_GOVERNOR_TURNS_H
@@ -14,7 +14,6 @@
 #include "base/err.h"
 #include "probe/probe.h"
 
-#define TURN_LENGTH_NS 5000000ull
 /* Time for calls under way to return after a window is shut. */
 #define TURN_COME_BACK_NS 1000000ull
 
@@ -23,6 +22,7 @@ struct turn {
 	bool window;                                      /* otherwise they are only detached */
 	bool stay;                                        /* they stay attached after the window */
 	bool leave;                                       /* only those that linger are detached, see probe_window_leave */
+	uint64_t length_ns;                               /* of the window */
 	uint64_t interval, interval_then;                 /* during the window, and after it */
 	uint64_t begun_ns, opened_ns, closed_ns, done_ns; /* 0 = not yet */
 };

@@ -25,6 +25,10 @@
 #define LEAVE_NS 5000000ull
 /* Not that shortly before a window: to detach them takes some tens of milliseconds. */
 #define LEAVE_ROOM_NS 50000000ull
+/* Windows after gaps of this mean length or more are the shortest ones. */
+#define GAP_LONG_S 0.5
+#define LENGTH_MIN_NS 5e6
+#define LENGTH_MAX_NS 50e6
 
 enum state {
 	ATTACHED,  /* probes are attached all the time */
@@ -165,11 +169,21 @@ static void update_detaching(struct windows *w)
 	begin_gap(w, t.closed_ns, budget_gap(&w->costs.budget));
 }
 
+/*
+ * Short ones say most where gaps are long. Where they are short, attaching and detaching, which takes some tens of milliseconds, would
+ * be most of what is spent: with many processes, more than the windows.
+ */
+static uint64_t length_of(const struct windows *w)
+{
+	double length = LENGTH_MIN_NS * GAP_LONG_S / w->schedule.mean_s;
+	return (uint64_t)fmin(fmax(length, LENGTH_MIN_NS), LENGTH_MAX_NS);
+}
+
 /* Gives as many samples as there would be without windows: each stands for the same number of bytes. */
-static uint64_t interval_of(const struct windows *w, uint64_t now)
+static uint64_t interval_of(const struct windows *w, uint64_t now, double length)
 {
 	double gap = (double)(now - w->shut_ns) + 1e9 * w->put_in_s;
-	double share = (double)TURN_LENGTH_NS / ((double)TURN_LENGTH_NS + gap), bytes = (double)w->c.rate->interval * share;
+	double share = length / (length + gap), bytes = (double)w->c.rate->interval * share;
 	return bytes > 1 ? (uint64_t)bytes : 1;
 }
 
@@ -206,9 +220,11 @@ static void update_gap(struct windows *w, uint64_t now)
 		return;
 	if (now < w->due_ns || *w->c.read_ns <= w->shut_ns + TURN_COME_BACK_NS)
 		return;
+	uint64_t length = length_of(w);
 	struct turn t = { .window = true,
 			  .stay = !(budget_gap(&w->costs.budget) > 0),
-			  .interval = interval_of(w, now),
+			  .length_ns = length,
+			  .interval = interval_of(w, now, (double)length),
 			  .interval_then = w->c.rate->interval,
 			  .begun_ns = now };
 	costs_window_opens(&w->costs);

@@ -48,7 +48,7 @@ static void stay(struct probe *p, struct attachment *a)
 	if (a->stay_fd < 0)
 		return;
 	r->link.cnt = hit;
-	p->came[1] += rest.cnt;
+	p->came[a->tgid != 0] += rest.cnt;
 	log_dbg("%u of %u probes stay: nothing has hit them", rest.cnt, r->all);
 }
 
