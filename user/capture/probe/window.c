@@ -267,7 +267,7 @@ int probe_window_taken(const struct probe *p, uint32_t tgid, struct alys_taken *
 	uint32_t slot = ALYS_TAKEN_SLOT_OF(tgid);
 	int cpus = libbpf_num_possible_cpus();
 	struct alys_taken few[FEW_CPUS], *each = cpus <= FEW_CPUS ? few : calloc((size_t)cpus, sizeof(*each));
-	if (!each)
+	if (cpus < 1 || !each)
 		return -ENOMEM;
 	int rc = bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.taken), &slot, each) ? -errno : 0;
 	*out = (struct alys_taken){ 0 };
