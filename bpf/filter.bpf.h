@@ -26,30 +26,30 @@ static __always_inline bool is_reported(void)
  * The site of this hit; NULL if the hit is not wanted. A link that the kernel filters to one process says so in its
  * cookie, which saves looking the process up.
  */
-static __always_inline const void *wanted_of(void *ctx, void *table)
+static __always_inline const void *wanted_of(__u64 cookie, void *table)
 {
 	if (!recording)
 		return NULL;
-	__u64 cookie = bpf_get_attach_cookie(ctx);
 	if (!(cookie & ALYS_COOKIE_FILTERED) && !is_target())
 		return NULL;
 	__u32 i = cookie;
 	return bpf_map_lookup_elem(table, &i);
 }
 
-static __always_inline void note_met(void *ctx)
+static __always_inline void note_met(__u64 cookie)
 {
-	__u8 *met = &sites_met[(__u32)bpf_get_attach_cookie(ctx) & (ALYS_MAX_SITES - 1)];
+	__u8 *met = &sites_met[(__u32)cookie & (ALYS_MAX_SITES - 1)];
 	if (!*met)
 		*met = 1;
 }
 
 static __always_inline const struct alys_site *wanted_site(void *ctx)
 {
+	__u64 cookie = bpf_get_attach_cookie(ctx);
 	/* Of any process: a probe that nothing has hit may stay between windows, where it would slow others down, too. */
 	if (config.windowed)
-		note_met(ctx);
-	const struct alys_site *site = wanted_of(ctx, &sites);
+		note_met(cookie);
+	const struct alys_site *site = wanted_of(cookie, &sites);
 	if (config.windowed && site) {
 		count(ALYS_ST_TRAPS);
 		/* Those that stay slow the program down in windows and between them alike: they are its own. */

@@ -15,7 +15,7 @@
 
 static __always_inline const struct alys_gc_site *wanted_gc_site(void *ctx)
 {
-	const struct alys_gc_site *site = wanted_of(ctx, &gc_sites);
+	const struct alys_gc_site *site = wanted_of(bpf_get_attach_cookie(ctx), &gc_sites);
 	if (config.windowed && site) {
 		count(ALYS_ST_TRAPS);
 		count(ALYS_ST_TRAPS_GC);

@@ -83,7 +83,7 @@ def test_no_probe_stays_when_all_samples_are_dead(started, tmp_path):
     assert re.search(r"^liveness +exact for what was sampled$", told, re.MULTILINE), told
     kinds = [e["kind"] for e in events_of(trace, tmp_path)]
     assert kinds.count("free") > 0.7 * kinds.count("alloc") > 0, (kinds.count("free"), kinds.count("alloc"))
-    assert 0 < assert_law(trace).rows["collections"] < 0.7 * done, done
+    assert 0 < assert_law(trace).rows["collections"] < done / 2, done
 
 
 def test_cheap_probes_stay(tmp_path):
