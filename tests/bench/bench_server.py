@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 (d) The Crystal server under wrk with each kind of tracing. On a busy machine the server's CPU time per request is more
-meaningful than its requests per second. What a budget costs is less than one server differs from the next one that is started, so it
-is measured in one: with and without, in turns.
+meaningful than its requests per second. What a budget costs is less than what one server differs from another, and from itself a
+second later, so it is measured of one that has a twin: with and without, in turns.
 """
 import math
 import statistics
@@ -11,7 +11,7 @@ import time
 import chart
 import harness
 from harness import QUICK, REPETITIONS, Recording, table, verdict
-from server import Load, Server
+from server import Server, Twins
 from tracers import Floor
 
 SECONDS = 1 if QUICK else 4
@@ -120,11 +120,11 @@ def measure(path, kind):
         tell_floor(kind, row, facts)
 
 
-def with_tracer(load, attach):
+def with_tracer(twins, attach):
     """The server's cost while it is traced. The first second does not count: probes move, and sites may be on trial."""
-    tracer = attach(load.server.pid) if attach else None
+    tracer = attach(twins.server.pid) if attach else None
     time.sleep(1)
-    cost = load.cost(SECONDS)
+    cost = twins.cost(SECONDS)
     if tracer:
         tracer.stop()
     return cost
@@ -144,17 +144,17 @@ def measure_budget(path, kind):
     rows = {"nothing, to know the noise": None}
     rows |= {f"sampled {n}, {BUDGET}": with_budget(n) for n in ("512k", "4k")}
     found = {row: [] for row in rows}
-    with Load(path) as load:
-        load.cost(2)
-        before = load.cost(SECONDS)
+    with Twins(path) as twins:
+        twins.cost(2)
+        before = twins.cost(SECONDS)
         for _ in range(PAIRS):
             for row, attach in rows.items():
-                during, after = with_tracer(load, attach), load.cost(SECONDS)
+                during, after = with_tracer(twins, attach), twins.cost(SECONDS)
                 found[row].append(during / math.sqrt(before * after))
                 before = after
     told = {row: interval(ratios) for row, ratios in found.items()}
-    table(f"(d) CPU time of a request in one server, {kind} answers ({path}), with each of these against before and after, {PAIRS} pairs "
-          f"of {SECONDS} s", ["", "of untraced, median", "95 % interval"],
+    table(f"(d) CPU time of a request against an untraced twin of the server, {kind} answers ({path}), with each of these over before and after, "
+          f"{PAIRS} pairs of {SECONDS} s", ["", "of untraced, median", "95 % interval"],
           [[row, f"{middle:.3f}", f"{low:.3f} to {high:.3f}"] for row, (middle, low, high) in told.items()])
     for row, (middle, low, high) in told.items():
         if rows[row]:

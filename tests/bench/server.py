@@ -8,8 +8,6 @@ import time
 
 from harness import BUILD, cpu_of
 
-LOOPBACK = "/sys/class/net/lo/statistics/rx_bytes"
-
 
 class Server:
     def __init__(self):
@@ -29,38 +27,51 @@ class Server:
 
 
 class Load:
+    """A server, and one wrk that asks it without a pause. Each keeps to one processor."""
+
+    def __init__(self, path, server_at, wrk_at):
+        self.server = Server()
+        subprocess.run(["taskset", "-acp", str(server_at), str(self.server.pid)], stdout=subprocess.DEVNULL, check=True)
+        self.wrk = subprocess.Popen(["taskset", "-c", str(wrk_at), "wrk", "-t1", "-c8", "-d24h", self.server.url + path],
+                                    stdout=subprocess.DEVNULL)
+
+    def done(self):
+        """The server's CPU time so far, and the bytes that wrk has read from it."""
+        with open(f"/proc/{self.wrk.pid}/io", encoding="ascii") as f:
+            read = int(f.readline().split()[1])
+        return cpu_of(self.server.pid), read
+
+    def close(self):
+        self.wrk.kill()
+        self.wrk.wait()
+        self.server.close()
+
+
+class Twins:
     """
-    A server, and one wrk that asks it without a pause. Each keeps to a processor of its own: two that meet on one take half as long again
-    for a request, and who meets whom changes from one minute to the next.
+    Two servers alike, which share a processor and take turns on it by the millisecond; their wrks share another one. What else happens on
+    the machine makes a request cost both a tenth more or less from one second to the next, and both alike.
     """
 
     def __init__(self, path):
-        self.server = Server()
         home, *others = sorted(os.sched_getaffinity(0))
-        subprocess.run(["taskset", "-acp", str(home), str(self.server.pid)], stdout=subprocess.DEVNULL, check=True)
-        elsewhere = ",".join(map(str, others or [home]))
-        self.wrk = subprocess.Popen(["taskset", "-c", elsewhere, "wrk", "-t1", "-c8", "-d24h", self.server.url + path],
-                                    stdout=subprocess.DEVNULL)
+        self.twins = [Load(path, home, (others or [home])[0]) for _ in range(2)]
+        self.server = self.twins[0].server
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.wrk.kill()
-        self.wrk.wait()
-        self.server.close()
-
-    def done(self):
-        """The server's CPU time so far, and what it has answered: bytes on the loopback, where nobody else talks meanwhile."""
-        with open(LOOPBACK, encoding="ascii") as f:
-            return cpu_of(self.server.pid), int(f.read())
+        for twin in self.twins:
+            twin.close()
 
     def cost(self, seconds):
-        """CPU time for each byte: the median of as many seconds."""
-        found, before = [], self.done()
+        """CPU time for each byte from `server`, over that from the other one: the median of as many seconds."""
+        found, before = [], [twin.done() for twin in self.twins]
         for _ in range(seconds):
             time.sleep(1)
-            now = self.done()
-            found.append((now[0] - before[0]) / (now[1] - before[1]))
+            now = [twin.done() for twin in self.twins]
+            each = [(cpu - cpu_then) / (read - read_then) for (cpu, read), (cpu_then, read_then) in zip(now, before)]
+            found.append(each[0] / each[1])
             before = now
         return statistics.median(found)
