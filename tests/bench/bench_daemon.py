@@ -14,7 +14,8 @@ from tracers import Floor
 
 PROCESSES = 50
 SECONDS = 1 if QUICK else 3
-ROUNDS = 5 if QUICK else 11
+DAEMONS = 2 if QUICK else 5
+ROUNDS = 2 if QUICK else 3
 PROFILES = ("in-use", "allocations")
 FLOORS = {"floor": "all", "floor of frees": "frees"}
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4"
@@ -79,12 +80,11 @@ def end(daemon):
     return time.monotonic() - begun
 
 
-def measure(folder, profile):
-    counts, sock = os.path.join(folder, "counts"), os.path.join(folder, "ctl")
-    target = Target(program("requests"), str(PROCESSES), counts)
+def measure_one(folder, profile, target, counts, found):
+    """One daemon, switched on and off in turns."""
+    sock = os.path.join(folder, "ctl")
     daemon = subprocess.Popen([ALYS, "daemon", "--all", "--off", "--profile", profile, "--socket", sock], stderr=subprocess.PIPE, text=True)
     daemon.stderr.readline()
-    found = {name: [] for name in ("lost", *FLOORS, "cpu", "on", "off", "memory")}
     try:
         ctl(sock, "on")
         ctl(sock, "off")
@@ -102,9 +102,20 @@ def measure(folder, profile):
                 found[name].append(1 - rate(counts, SECONDS) / plain)
                 floor.stop()
         ctl(sock, "on")
-        found["end"] = [end(daemon)]
+        found["end"].append(end(daemon))
     finally:
         daemon.kill()
+
+
+def measure(folder, profile):
+    """Of several daemons, because each finds out for itself what a stop costs."""
+    counts = os.path.join(folder, "counts")
+    target = Target(program("requests"), str(PROCESSES), counts)
+    found = {name: [] for name in ("lost", *FLOORS, "cpu", "on", "off", "memory", "end")}
+    try:
+        for _ in range(DAEMONS):
+            measure_one(folder, profile, target, counts, found)
+    finally:
         target.close()
     return found
 

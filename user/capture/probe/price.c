@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -27,16 +28,19 @@
 
 #define ROUNDS 15
 #define CALLS 200
-#define COLD_CALLS 40
-/* Of memory, before each cold call: more than any first-level cache, and about a small second-level one. */
-#define TOUCHED (512 << 10)
+#define COLD_CALLS 16
+/* Of memory, before each cold call: more than any first-level cache. */
+#define TOUCHED_FIRST ((size_t)512 << 10)
+#define TOUCHED_MAX ((size_t)4 << 20)
 #define LINE 64
 #define TOUCHES 1000
-/* An interrupted thread sees times between these pass at once, and longer ones where another thread got its processor. */
+/* A thread sees times between these pass at once where it is interrupted, and longer ones where another got its processor. */
 #define STALL_MIN_NS 500
 #define STALL_MAX_NS 200000
 #define STALL_ROUNDS 3
-#define STALL_IDLE_NS 10000000
+#define STALL_TRIES 6
+#define STALL_GAPS 1024
+#define NICE_LEAST -20
 /* A start of two programs was never seen to take less. */
 #define FAULT_MIN_S 50e-9
 
@@ -48,17 +52,33 @@ static double warm_call(void)
 	return (double)(now_ns() - from) / 1e9 / CALLS;
 }
 
+/* All that a second-level cache holds. */
+static size_t second_level(void)
+{
+	long sz = sysconf(_SC_LEVEL2_CACHE_SIZE);
+	size_t known = sz > 0 ? (size_t)sz : TOUCHED_FIRST;
+	return known < TOUCHED_MAX ? known : TOUCHED_MAX;
+}
+
+/*
+ * What a program and the kernel do between two stops always takes the first-level cache, and the second one now and then, mostly
+ * where processes take turns: each second call finds that one cold, too.
+ */
 static double cold_call(void)
 {
-	static volatile char touched[TOUCHED];
+	const size_t second = second_level();
+	volatile char *touched = mmap(NULL, TOUCHED_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t sum = 0;
+	if (touched == MAP_FAILED)
+		return warm_call();
 	for (int i = 0; i < COLD_CALLS; i++) {
-		for (size_t at = 0; at < TOUCHED; at += LINE)
+		for (size_t at = 0, sz = i & 1 ? second : TOUCHED_FIRST; at < sz; at += LINE)
 			touched[at]++;
 		uint64_t from = now_ns();
 		priced();
 		sum += now_ns() - from;
 	}
+	munmap((void *)(uintptr_t)touched, TOUCHED_MAX);
 	return (double)sum / 1e9 / COLD_CALLS;
 }
 
@@ -68,19 +88,20 @@ static int by_size(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* The median, because the thread may be preempted. */
-static double median_of(double (*call)(void))
+/* share: the part of the rounds that took less. Not the mean, because the thread may be preempted. */
+static double quantile_of(double (*call)(void), double share)
 {
 	double took[ROUNDS];
 	for (int i = 0; i < ROUNDS; i++)
 		took[i] = call();
 	qsort(took, ROUNDS, sizeof(*took), by_size);
-	return took[ROUNDS / 2];
+	return took[(size_t)(share * ROUNDS)];
 }
 
+/* Of cold ones the upper quartile: neighbours use the machine's caches more at one time than at another. */
 static struct trap_price take_calls(void)
 {
-	return (struct trap_price){ .warm_s = median_of(warm_call), .cold_s = median_of(cold_call) };
+	return (struct trap_price){ .warm_s = quantile_of(warm_call, 0.5), .cold_s = quantile_of(cold_call, 0.75) };
 }
 
 /* The offset of an instruction of ours in our executable; 0: not found. */
@@ -232,57 +253,92 @@ int probe_price(struct probe *p, enum price_of what, struct trap_price *out, str
 	return price_beyond(p, what, &empty, out, err);
 }
 
-/* A thread that does nothing but look at the clock. */
-struct stalled {
+/* A thread that does nothing but look at the clock, and notes for how long it was interrupted. */
+struct watch {
+	cpu_set_t cpus;
 	atomic_bool over;
-	atomic_uint_fast64_t lost_ns;
+	size_t cnt;
+	double gaps[STALL_GAPS]; /* seconds */
 };
 
 static void *look_at_clock(void *ctx)
 {
-	struct stalled *s = ctx;
-	uint64_t last = now_ns(), lost = 0;
-	while (!atomic_load_explicit(&s->over, memory_order_relaxed)) {
+	struct watch *w = ctx;
+	sched_setaffinity(0, sizeof(w->cpus), &w->cpus);
+	setpriority(PRIO_PROCESS, 0, NICE_LEAST);
+	uint64_t last = now_ns();
+	while (!atomic_load_explicit(&w->over, memory_order_relaxed)) {
 		uint64_t now = now_ns(), gap = now - last;
-		lost += gap >= STALL_MIN_NS && gap <= STALL_MAX_NS ? gap : 0;
-		atomic_store_explicit(&s->lost_ns, lost, memory_order_relaxed);
+		if (gap >= STALL_MIN_NS && gap <= STALL_MAX_NS && w->cnt < STALL_GAPS)
+			w->gaps[w->cnt++] = (double)gap / 1e9;
 		last = now;
 	}
 	return NULL;
 }
 
-/* What it has lost by now, without what it loses anyway. */
-static double lost_since(const struct stalled *s, double before, uint64_t from, double idle)
+/*
+ * The middle one of as many as probes came: the longest, because a processor is interrupted for shorter times by others. False if they
+ * were fewer: on a busy machine the thread had no processor just then.
+ */
+static bool stall_of(struct watch *w, double *stall)
 {
-	return (double)atomic_load_explicit(&s->lost_ns, memory_order_relaxed) - before - idle * (double)(now_ns() - from);
+	if (w->cnt < PRICED_CNT)
+		return false;
+	qsort(w->gaps, w->cnt, sizeof(*w->gaps), by_size);
+	*stall = w->gaps[w->cnt - PRICED_CNT / 2];
+	return true;
 }
 
-static double stall_once(struct probe *p, const struct batch *b, int exe, const struct stalled *s, double idle)
+static bool stall_once(struct probe *p, const struct batch *b, int exe, const cpu_set_t *others, double *stall)
 {
+	struct watch w = { .cpus = *others };
 	struct err err = { 0 };
-	double before = lost_since(s, 0, now_ns(), 0);
-	uint64_t from = now_ns();
+	pthread_t thread;
+	if (signals_thread(&thread, look_at_clock, &w))
+		return false;
 	int rc = batch_attach(b, p, (uint32_t)getpid(), exe, &err);
+	atomic_store(&w.over, true);
+	pthread_join(thread, NULL);
 	probe_detach(p, (uint32_t)getpid());
 	probe_await_detached();
 	if (rc)
 		log_dbg("what probes that come and go take is not known: %s", err.text);
-	return rc ? 0 : fmax(lost_since(s, before, from, idle), 0) / 1e9 / (double)b->offsets_cnt;
+	return !rc && stall_of(&w, stall);
 }
 
-/* The least of some, since other programs interrupt threads as well. */
-static double least_stall(struct probe *p, const struct batch *b, const struct stalled *s)
+/* The middle one of some; twice that, because the same is done when probes go. */
+static double median_stall(struct probe *p, const struct batch *b, const cpu_set_t *others)
 {
 	int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	double least = exe < 0 ? 0 : INFINITY, before = lost_since(s, 0, now_ns(), 0);
-	uint64_t from = now_ns();
-	usleep(STALL_IDLE_NS / 1000);
-	double idle = lost_since(s, before, from, 0) / (double)(now_ns() - from);
-	for (int i = 0; exe >= 0 && i < STALL_ROUNDS; i++)
-		least = fmin(least, stall_once(p, b, exe, s, idle));
+	double took[STALL_ROUNDS] = { 0 };
+	size_t known = 0;
+	for (int i = 0; exe >= 0 && i < STALL_TRIES && known < STALL_ROUNDS; i++)
+		known += stall_once(p, b, exe, others, &took[known]);
 	if (exe >= 0)
 		close(exe);
-	return least;
+	qsort(took, known, sizeof(*took), by_size);
+	return 2 * took[known / 2];
+}
+
+/*
+ * This thread keeps to its processor, and leaves the others to the one that looks at the clock. Both come before other programs, for
+ * some milliseconds: on a busy machine one of them would mostly have no processor just while the other works.
+ */
+static double stall_apart(struct probe *p, const struct batch *b)
+{
+	cpu_set_t all, one, others;
+	int nice = getpriority(PRIO_PROCESS, 0), here = sched_getcpu();
+	if (here < 0 || sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
+		return 0;
+	CPU_ZERO(&one);
+	CPU_SET(here, &one);
+	CPU_XOR(&others, &all, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	setpriority(PRIO_PROCESS, 0, NICE_LEAST);
+	double stall = median_stall(p, b, &others);
+	setpriority(PRIO_PROCESS, 0, nice);
+	sched_setaffinity(0, sizeof(all), &all);
+	return stall;
 }
 
 static double probe_stall(struct probe *p)
@@ -293,20 +349,11 @@ static double probe_stall(struct probe *p)
 			   .offsets_cnt = PRICED_CNT,
 			   .cookies = cookies,
 			   .cookies_cnt = PRICED_CNT };
-	struct stalled s = { 0 };
-	pthread_t thread;
-	cpu_set_t cpus;
 	for (size_t i = 0; i < PRICED_CNT; i++) {
 		offsets[i] = first + i * PRICED_SZ;
 		cookies[i] = (ALYS_MAX_SITES - 1) | ALYS_COOKIE_FILTERED;
 	}
-	if (!first || (!sched_getaffinity(0, sizeof(cpus), &cpus) && CPU_COUNT(&cpus) < 2) ||
-	    signals_thread(&thread, look_at_clock, &s))
-		return 0;
-	double stall = least_stall(p, &b, &s);
-	atomic_store(&s.over, true);
-	pthread_join(thread, NULL);
-	return stall;
+	return first ? stall_apart(p, &b) : 0;
 }
 
 int probe_stop_prices(struct probe *p, struct stop_prices *out, struct err *err)
@@ -322,6 +369,9 @@ int probe_stop_prices(struct probe *p, struct stop_prices *out, struct err *err)
 	const struct trap_price back = without(&both, &out->entry);
 	out->back = back.warm_s > 0 ? back : out->entry;
 	out->stall_s = probe_stall(p);
-	log_dbg("a probe that comes and goes: %.2f us of each thread", 1e6 * out->stall_s);
+	log_dbg("a stop: %.0f ns, with cold caches %.0f; at a return: %.0f, %.0f; a probe that comes and goes: %.2f us of each "
+		"thread",
+		1e9 * out->entry.warm_s, 1e9 * out->entry.cold_s, 1e9 * out->back.warm_s, 1e9 * out->back.cold_s,
+		1e6 * out->stall_s);
 	return 0;
 }
