@@ -251,13 +251,14 @@ static struct event window_event(const struct windows *w, const struct proc_coun
 /* Reports what the window stands for in one process, by the process' own count. */
 static void report_window_of(struct windows *w, struct proc_count *c, bool stay)
 {
-	double met = c->closed.value - c->opened.value;
+	double traps = c->closed.traps - c->opened.traps, own = c->closed.value - c->opened.value;
+	double cold = c->gauge.by_cpu ? gauge_cold(&w->price, own, traps) : 0, met = own - cold;
 	counts_note_closed(c);
 	if (c->opened.known && c->closed.known && (met >= 0 || c->gauge.by_cpu)) {
 		double size = ratio_window(&c->ratio, met, w->current.weight);
 		struct event e = window_event(w, c);
 		e.size = (uint64_t)(int64_t)size;
-		e.addr = (uint64_t)(PRICE_UNSURE * (c->closed.traps - c->opened.traps) * w->current.weight);
+		e.addr = (uint64_t)(PRICE_UNSURE * (traps + cold) * w->current.weight);
 		w->c.event(w->c.ctx, &e);
 	}
 	if (stay)

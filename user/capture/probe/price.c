@@ -52,12 +52,12 @@ static double warm_call(void)
 	return (double)(now_ns() - from) / 1e9 / CALLS;
 }
 
-/* All that a second-level cache holds. */
+/* All that a second-level cache holds, as far as its size is known. */
 static size_t second_level(void)
 {
 	long sz = sysconf(_SC_LEVEL2_CACHE_SIZE);
-	size_t known = sz > 0 ? (size_t)sz : TOUCHED_FIRST;
-	return known < TOUCHED_MAX ? known : TOUCHED_MAX;
+	size_t known = sz > 0 ? (size_t)sz : 0;
+	return known < TOUCHED_FIRST ? TOUCHED_FIRST : known > TOUCHED_MAX ? TOUCHED_MAX : known;
 }
 
 /*
@@ -277,8 +277,8 @@ static void *look_at_clock(void *ctx)
 }
 
 /*
- * The middle one of as many as probes came: the longest, because a processor is interrupted for shorter times by others. False if they
- * were fewer: on a busy machine the thread had no processor just then.
+ * Of the longest ones, as many as probes came, the middle one: other interrupts are mostly shorter. False if there were fewer: on a
+ * busy machine the thread had no processor just then.
  */
 static bool stall_of(struct watch *w, double *stall)
 {
