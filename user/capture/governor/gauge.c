@@ -12,10 +12,7 @@
 
 #define PARTS_MAX 1024
 #define PARTS_AT_ONCE 16
-/*
- * After so long the caches are half cold. 50 programs that ran for 25 us between stops paid 0.85 of the cold price; of four threads that ran
- * for 11 us, estimates with warm prices were 10 % too low, and are 1 to 4 % too low with this.
- */
+/* After so long the caches are half cold: see docs/internals/windows.md. */
 #define COOLING_NS 10e3
 
 bool gauge_bytes(const struct handles *h, const struct attach *attach, const struct proc *p, struct gauge *out)
@@ -111,9 +108,10 @@ struct reading gauge_used(const struct gauge *g, const struct probe *probe, cons
 
 double gauge_cold(const struct stop_prices *price, double own, double traps)
 {
-	double warm = 1e9 * price->entry.warm_s, stops = traps / warm, between = own / stops;
+	double warm = 1e9 * price->entry.warm_s, stops = traps / warm;
 	if (!(stops > 0) || !(own > 0))
 		return 0;
+	double between = own / stops;
 	return stops * (1e9 * price->entry.cold_s - warm) * between / (between + COOLING_NS);
 }
 

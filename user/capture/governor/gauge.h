@@ -36,7 +36,7 @@ bool gauge_cpu_ns(uint32_t tgid, uint64_t *out);
 /* A reading by CPU time, given what the process has used. Stops cost their warm prices. */
 struct reading gauge_used(const struct gauge *g, const struct probe *probe, const struct stop_prices *price, uint64_t cpu_ns);
 /*
- * With by_cpu: ns that stops took beyond their warm prices between two readings, whose differences are `own` (value) and `traps`. A
+ * ns that stops took beyond their warm prices between two readings, whose differences are `own` (value) and `traps`; 0 without by_cpu. A
  * program that runs longer between two stops leaves less of the kernel's code and data in the caches.
  */
 double gauge_cold(const struct stop_prices *price, double own, double traps);

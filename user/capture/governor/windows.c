@@ -44,7 +44,8 @@ struct windows {
 	struct counts counts;
 	struct costs costs;
 	struct schedule schedule;
-	struct stop_prices price; /* gauges take the warm ones: wrong prices harm most where programs do little but allocate */
+	struct stop_prices
+		price; /* gauges begin with the warm ones: wrong prices harm most where programs do little but allocate */
 	enum state state;
 	struct window current;
 	uint32_t current_us; /* from the end of the one before it, or of the stretch */
@@ -252,7 +253,7 @@ static struct event window_event(const struct windows *w, const struct proc_coun
 static void report_window_of(struct windows *w, struct proc_count *c, bool stay)
 {
 	double traps = c->closed.traps - c->opened.traps, own = c->closed.value - c->opened.value;
-	double cold = c->gauge.by_cpu ? gauge_cold(&w->price, own, traps) : 0, met = own - cold;
+	double cold = gauge_cold(&w->price, own, traps), met = own - cold;
 	counts_note_closed(c);
 	if (c->opened.known && c->closed.known && (met >= 0 || c->gauge.by_cpu)) {
 		double size = ratio_window(&c->ratio, met, w->current.weight);
