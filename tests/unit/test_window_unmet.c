@@ -44,6 +44,18 @@ static void the_fewer_windows_the_less_is_known(void **state)
 	assert_near(unmet_after(20, 2.25), 4.5);
 }
 
+static void a_window_that_stands_for_most_is_nearly_alone(void **state)
+{
+	struct ratio r = { 0 };
+	(void)state;
+	ratio_stretch_begins(&r, 0);
+	ratio_stretch_ends(&r, 10);
+	for (int i = 0; i < 20; i++)
+		ratio_window(&r, i ? 1 : 71, 1);
+	double equal = 90.0 * 90 / (71.0 * 71 + 19);
+	assert_near(ratio_unmet(&r, 100), 9 * (1 - pow(0.05, 1 / equal)));
+}
+
 static void nothing_is_missed_where_all_was_seen(void **state)
 {
 	struct ratio always = { 0 }, never = { 0 };
@@ -125,13 +137,46 @@ static void each_window_tells_while_it_runs(void **state)
 	heap_free(h);
 }
 
+/* What had begun in a stretch went on unseen, except for a little that a window met. */
+static void a_row_that_windows_hardly_met_is_as_unsure(void **state)
+{
+	struct heap *h = heap_new();
+	const struct event alloc = {
+		.kind = EVENT_ALLOC, .proc = { 1 }, .stack = { 1 }, .addr = 4096, .size = 100, .interval = 1000
+	};
+	struct event met = alloc;
+	(void)state;
+	met.addr = 8192;
+	met.flags = EVENT_F_WINDOW | EVENT_F_BY_CPU;
+	apply(h, alloc);
+	double always = heap_estimate(h).est_alloc_sz;
+	apply(h, (struct event){ .kind = EVENT_WINDOW,
+				 .flags = EVENT_F_BY_CPU,
+				 .proc = { 1 },
+				 .batch = 1,
+				 .size = 90,
+				 .enter_ns = 90,
+				 .interval = 9 * WINDOW_UNMET_ONE });
+	apply(h, met);
+	struct snapshot *s = heap_snapshot(h);
+	assert_int_equal(s->n, 1);
+	double met_sz = s->rows[0].t.est_alloc_sz - always, unmet = s->clusters[s->rows[0].windows].of[ALLOC_SZ].common;
+	assert_true(met_sz > 0);
+	assert_near(unmet, 9 * always - met_sz);
+	assert_true(error_of(s, 0, ALLOC_SZ) >= unmet);
+	snapshot_free(s);
+	heap_free(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_fewer_windows_the_less_is_known),
+		cmocka_unit_test(a_window_that_stands_for_most_is_nearly_alone),
 		cmocka_unit_test(nothing_is_missed_where_all_was_seen),
 		cmocka_unit_test(a_recording_tells_at_its_end),
 		cmocka_unit_test(each_window_tells_while_it_runs),
+		cmocka_unit_test(a_row_that_windows_hardly_met_is_as_unsure),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

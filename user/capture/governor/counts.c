@@ -203,7 +203,7 @@ void counts_free(struct counts *s)
 static bool was_met(const struct counts *s, const struct proc_count *c)
 {
 	const struct proc_count *own = counts_of(s, c->proc, false);
-	return own && own->ratio.met && !(ratio_missed(&own->ratio, own->all) > 0);
+	return own && ratio_has_met(&own->ratio) && !(ratio_missed(&own->ratio, own->all) > 0);
 }
 
 double counts_missed(const struct counts *s, bool by_cpu)

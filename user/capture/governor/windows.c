@@ -269,7 +269,7 @@ static void report_window_of(struct windows *w, struct proc_count *c, bool stay)
 /* What was counted since the last window no other will stand for. A trace has its totals at the end anyway. */
 static void report_rest_of(const struct windows *w, const struct proc_count *c)
 {
-	if (!w->c.live || !w->inside || !c->ratio.met)
+	if (!w->c.live || !w->inside || !ratio_has_met(&c->ratio))
 		return;
 	const struct event e = window_event(w, c);
 	w->c.event(w->c.ctx, &e);

@@ -9,8 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Standard error of a price, as a share of it: caches are colder where the programs run, and processors are shared. */
-#define PRICE_UNSURE 0.35
+/*
+ * Standard error of a price, as a share of it: caches are colder where the programs run, and processors are shared. Prices were off by a
+ * factor of exp(0.28 x normal), so at the far end of a 95 % interval by 0.73 = 1.96 x 0.37.
+ */
+#define PRICE_UNSURE 0.37
 
 struct budget {
 	double max; /* share of the programs' CPU time */

@@ -21,9 +21,21 @@ void ratio_stretch_ends(struct ratio *r, double all)
 
 double ratio_window(struct ratio *r, double met, double weight)
 {
-	r->reported += met * weight;
-	r->met += met > 0;
-	return met * weight;
+	double stands_for = met * weight;
+	r->reported += stands_for;
+	r->squares += stands_for * stands_for;
+	return stands_for;
+}
+
+bool ratio_has_met(const struct ratio *r)
+{
+	return r->squares > 0;
+}
+
+/* Of how many equal ones the windows would stand for as much, with the same sum of squares. */
+static double equal_windows(const struct ratio *r)
+{
+	return ratio_has_met(r) ? r->reported * r->reported / r->squares : 0;
 }
 
 double ratio_unseen(const struct ratio *r, double all)
@@ -45,7 +57,7 @@ double ratio_unmet(const struct ratio *r, double all)
 	if (!(seen > 0) || !(unseen > 0))
 		return 0;
 	double met = missed ? 0 : fmin(r->reported / unseen, 1);
-	double none = r->met >= RATIO_ENOUGH ? 1 : pow(0.05, 1 / fmax(r->met, 1));
+	double windows = equal_windows(r), none = windows >= RATIO_ENOUGH ? 1 : pow(0.05, 1 / fmax(windows, 1));
 	return fmin((1 - met * none) * unseen / seen, RATIO_UNMET_MAX);
 }
 

@@ -26,6 +26,10 @@ static double wider(int n)
 	return t[n < 2 ? 0 : n - 2] / 1.96;
 }
 
+/*
+ * By how much a group differs from what all others say of it (jackknife of a ratio: Wolter, ch. 4). Of a single one they say
+ * nothing: it might as well have had no samples.
+ */
 void clusters_to_deviations(struct clusters *c, const double weights[SPREAD_GROUPS])
 {
 	double sum = 0, all = 0;
@@ -35,11 +39,11 @@ void clusters_to_deviations(struct clusters *c, const double weights[SPREAD_GROU
 		all += weights[i];
 		n += weights[i] > 0;
 	}
-	double factor = wider(n) * (n > 1 ? sqrt((double)n / (n - 1)) : 1);
+	double factor = wider(n) * (n > 1 ? sqrt((n - 1.0) / n) : 1);
 	for (int i = 0; i < SPREAD_GROUPS && n; i++) {
-		/* A single window says nothing about variation: it might as well have had no samples. */
-		double expected = n > 1 ? sum * weights[i] / all : 0;
-		c->between[i] = (float)(factor * ((double)c->between[i] - expected));
+		double others = all - weights[i], own = (double)c->between[i];
+		double expected = others > 0 ? weights[i] * (sum - own) / others : 0;
+		c->between[i] = (float)(factor * (own - expected));
 	}
 }
 
@@ -101,7 +105,8 @@ void proc_windows_settle(const struct proc_windows *w, struct snapshot *s, size_
 		s->rows[row].t.var[k] += c->of[k].var - was.var;
 		s->all.var[k] += c->of[k].var - was.var;
 		clusters_to_deviations(&c->of[k], w->weights);
-		c->of[k].common = fabs(c->of[k].sum) * relative;
+		double sum = fabs(c->of[k].sum), always = totals_estimate(&s->rows[row].t, k) - c->of[k].sum;
+		c->of[k].common = sum * relative + fmax(always * w->unmet - sum, 0);
 	}
 	clusters_row_add(&s->clusters[0], c);
 }

@@ -31,7 +31,10 @@ struct proc_windows {
 };
 
 void proc_windows_add(struct proc_windows *w, const struct event *e);
-/* A row of the process that has samples of windows, with all that these stand for. */
+/*
+ * A row of the process that has samples of windows, with all that these stand for. Where windows stand for a part of the process
+ * only, the rest may have been like what was seen while probes were in: what the samples do not account for is in its error.
+ */
 void proc_windows_settle(const struct proc_windows *w, struct snapshot *s, size_t row);
 /* A row that has none, with the error of what windows may have missed. 0 or -ENOMEM. */
 int proc_windows_widen(const struct proc_windows *w, struct snapshot *s, size_t row);

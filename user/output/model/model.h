@@ -41,7 +41,7 @@ struct clusters {
 	double common; /* standard error that rows have in common: the cost of a probe is not known, or no window met the program */
 	double var;    /* as if they were independent: the part that is of windows */
 	float between
-		[SPREAD_GROUPS]; /* in a heap the groups' sums, in a snapshot what they are off the mean: both can be added */
+		[SPREAD_GROUPS]; /* in a heap the groups' sums, in a snapshot what they are off what others say: both can be added */
 };
 
 struct spread {
