@@ -460,18 +460,19 @@ struct alys_config {
 	__u32 wake_bytes;           /* wake the reader when that much is unread */
 	__u8 follow;                /* trace forked children, too */
 	__u8 free_stacks;
-	__u8 walk;         /* ALYS_WALK_* */
-	__u8 all;          /* every process is a target unless excluded in `targets` */
-	__u8 report_all;   /* report start and end of processes that are not targets, too */
-	__u8 stop_at_gc;   /* stop the process at the end of each collection, see gc_stop_until */
-	__u8 windowed;     /* some probes are attached during windows only, see `window_shut` */
-	__u8 recall;       /* ALYS_RECALL_* */
-	__u32 walk_slots;  /* entries of walk_slots, a power of two */
-	__u32 rss_batch;   /* pages that a processor counts for itself: percpu_counter_batch */
-	__u8 no_frees;     /* of plain allocators only allocations are recorded */
-	__u8 noted;        /* some processes report their blocks themselves: ALYS_NOTED */
-	__u8 walk_alone;   /* nothing preempts the walk */
-	__u8 page_windows; /* pages are seen in windows only, see `window_shut` */
+	__u8 walk;          /* ALYS_WALK_* */
+	__u8 all;           /* every process is a target unless excluded in `targets` */
+	__u8 report_all;    /* report start and end of processes that are not targets, too */
+	__u8 stop_at_gc;    /* stop the process at the end of each collection, see gc_stop_until */
+	__u8 windowed;      /* some probes are attached during windows only, see `window_shut` */
+	__u8 recall;        /* ALYS_RECALL_* */
+	__u32 walk_slots;   /* entries of walk_slots, a power of two */
+	__u32 known_stacks; /* of known_stacks, a power of two */
+	__u32 rss_batch;    /* pages that a processor counts for itself: percpu_counter_batch */
+	__u8 no_frees;      /* of plain allocators only allocations are recorded */
+	__u8 noted;         /* some processes report their blocks themselves: ALYS_NOTED */
+	__u8 walk_alone;    /* nothing preempts the walk */
+	__u8 page_windows;  /* pages are seen in windows only, see `window_shut` */
 };
 
 /*

@@ -96,7 +96,7 @@ static __noinline int beam_walk(struct pt_regs *ctx, struct walk_slot *w, const 
 	struct beam_scan s = { .w = w, .heap = h->heap, .size = h->hend - h->heap, .n = 1 };
 	s.words = words < WINDOW_WORDS ? words : WINDOW_WORDS;
 	w->m.kept = 0; /* no walk by tables may go on from here */
-	w->s.missed = 0;
+	slot_renew(w);
 	w->ips[0] = PT_REGS_IP(ctx);
 	w->rec.hash = stack_mix(stack_owner(), w->ips[0]);
 	if (function && config.max_frames > 1) {
@@ -115,7 +115,7 @@ static __noinline int beam_walk(struct pt_regs *ctx, struct walk_slot *w, const 
 
 static __noinline __u64 beam_stack(struct pt_regs *ctx, const struct beam_heap *h, __u64 function)
 {
-	__s32 slot = config.max_frames ? slot_claim(stack_place(ctx)) : -1;
+	__s32 slot = config.max_frames ? slot_claim() : -1;
 	struct walk_slot *w = slot_at(slot);
 	if (!w) {
 		if (config.max_frames)

@@ -234,13 +234,13 @@ static __always_inline void call_walk_on(struct pt_regs *ctx, const struct pendi
 {
 	struct walk_slot *w = slot_at(slot);
 	if (w && p->sampled && !p->stack)
-		stack_walk(ctx, p->frame, slot, w);
+		stack_walk(ctx, p->frame, slot, w, p->memory);
 }
 
 static __always_inline void call_walked(struct pending *p, __s32 slot)
 {
 	if (p->sampled && !p->stack)
-		p->stack = stack_result(slot, p->memory);
+		p->stack = stack_found(slot);
 	else
 		stack_drop(slot);
 }

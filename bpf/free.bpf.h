@@ -57,12 +57,13 @@ static __noinline bool is_programs_free(struct pt_regs *ctx, const struct alys_s
 	return true;
 }
 
-/* slot: of the walk begun, negative: none. The caller is read through its window, so that memory is read only once. */
-static __noinline bool is_wanted_free(struct pt_regs *ctx, const struct alys_site *site, __s32 slot)
+/* slot: of the walk that it begins, negative: none. The caller is read through its window, so that memory is read only once. */
+static __noinline bool is_wanted_free(struct pt_regs *ctx, const struct alys_site *site, __s32 *slot)
 {
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
 	bool asks = !is_selective() || site->nest == ALYS_NEST_CALLER;
-	__u64 caller = asks ? caller_of(cfa, LINK_REGISTER(ctx), slot) : 0;
+	*slot = config.free_stacks ? stack_begin(ctx, cfa) : -1;
+	__u64 caller = asks ? caller_of(cfa, LINK_REGISTER(ctx), *slot) : 0;
 	struct thread_call *t = thread_call(!is_selective());
 	if (is_nested_in(ctx, site, cfa, caller, t)) {
 		count(ALYS_ST_NESTED);
@@ -80,8 +81,8 @@ static __always_inline void free_take(struct pt_regs *ctx, const struct alys_sit
 {
 	__u64 begun = sample_begins();
 	alone_begin();
-	__s32 slot = config.free_stacks ? stack_begin(ctx, cfa) : -1;
-	if (is_wanted_free(ctx, site, slot))
+	__s32 slot;
+	if (is_wanted_free(ctx, site, &slot))
 		emit_free(addr, config.free_stacks ? stack_end(ctx, cfa, slot, 0) : 0, 0);
 	else
 		stack_drop(slot);

@@ -119,13 +119,13 @@ static __noinline __u64 noted_ended(struct pt_regs *ctx)
 /* By frame pointers from the probe's own function on, which has set up its frame. */
 static __noinline __u64 noted_stack_kernel(struct pt_regs *ctx)
 {
-	__s32 slot = config.max_frames ? slot_claim(stack_place(ctx)) : -1;
+	__s32 slot = config.max_frames ? slot_claim() : -1;
 	struct walk_slot *w = slot_at(slot);
 	if (!w)
 		return 0;
 	long got = bpf_get_stack(ctx, w->ips, 8 * KERNEL_FRAMES, BPF_F_USER_STACK);
 	__u32 max = config.max_frames, n = got > 0 ? (__u32)got / 8 : 0;
-	w->s.missed = 0;
+	slot_renew(w);
 	w->rec.hash = stack_owner();
 	w->rec.memory = 0;
 	w->rec.n = n < max ? n : max;

@@ -46,7 +46,7 @@ static long list_step(__u32 i, struct list_walk *l)
 
 static __always_inline int list_walk(__u64 block)
 {
-	__s32 slot = slot_claim(bpf_get_smp_processor_id());
+	__s32 slot = slot_claim();
 	struct walk_slot *w = slot < 0 ? NULL : slot_at(slot);
 	if (!w)
 		return 0;

@@ -14,7 +14,6 @@
 #define ALYS_RECALL_BPF_H
 
 /* Frames per call: the verifier follows each of them. */
-#define RECALL_FRAMES 8
 #define MERGE_FRAMES 12
 
 /* Reads all that the last walk needed at once, across page boundaries: it was readable a moment ago. */
@@ -36,7 +35,7 @@ static __always_inline int window_reach(struct walk_slot *w, __u64 at, __u64 top
 	return RULE_OK;
 }
 
-enum { RECALL_SAME, RECALL_OTHER, RECALL_AWAY, RECALL_ALL };
+enum { RECALL_SAME, RECALL_OTHER, RECALL_AWAY };
 
 /* Is the saved fp part of the step from f to next? */
 static __always_inline bool step_has_bp(const struct walk_frame *f, const struct walk_frame *next)
@@ -76,144 +75,10 @@ static __always_inline int step_is(const struct walk_slot *w, const struct walk_
 	return CODE_ADDRESS(w->window[(off >> 3) & (WINDOW_WORDS - 1)] ^ next->ip) ? RECALL_OTHER : RECALL_SAME;
 }
 
-/* Compares up to RECALL_FRAMES frames with the last walk. RECALL_AWAY: s->wanted must be read first. */
-static __noinline int recall_some(struct walk_slot *w)
-{
-	struct walk_state *s = &w->s;
-	__u32 k = s->next, last = s->old_n - 1;
-	__u64 away = 0;
-	int is = RECALL_SAME;
-	for (int i = 0; i < RECALL_FRAMES; i++) {
-		if (k >= last)
-			break;
-		is = step_is(w, frame_of(w, s->old + k), frame_of(w, s->old + k + 1), &away);
-		if (is != RECALL_SAME)
-			break;
-		k++;
-	}
-	s->next = k;
-	s->wanted = away;
-	return is;
-}
-
 /* Reads the word that was away, and what follows it. */
 static __always_inline int recall_more(struct walk_slot *w)
 {
 	return window_reach(w, w->s.wanted, frame_of(w, w->s.old + w->s.old_n - 1)->sp) == RULE_OK ? RECALL_SAME : RECALL_OTHER;
-}
-
-/* All steps up to s->next are those of the last walk. */
-static __always_inline int recall_result(struct walk_state *s)
-{
-	s->recalled = s->next + 1 >= s->old_n;
-	return s->recalled ? RECALL_ALL : RECALL_SAME;
-}
-
-/* Compares some more frames of the last walk, without copying them. Global, so that it is verified once. */
-__noinline int walk_same(__u32 slot)
-{
-	struct walk_slot *w = slot_at(slot);
-	if (!w || !w->s.alike)
-		return RECALL_OTHER;
-	int is = recall_some(w);
-	if (is == RECALL_AWAY)
-		return recall_more(w);
-	return is == RECALL_SAME ? recall_result(&w->s) : is;
-}
-
-/* Index of a word in the first window; more than it has if the word lies elsewhere. */
-static __always_inline __u64 word_index(const struct walk_state *s, __u64 at)
-{
-	return (at - STACK_FROM(s)) / 8;
-}
-
-static __always_inline void word_add(struct walk_slot *w, __u32 n, __u64 i, __u64 value)
-{
-	w->words[n & (WALK_WORDS - 1)] = (struct walk_word){ .value = value, .at = i * 8 };
-}
-
-/* Lists what step_is compares in the step from f to next; false if that is not all in the window. */
-static __always_inline bool step_list(struct walk_slot *w, const struct walk_frame *f, const struct walk_frame *next)
-{
-	struct walk_memory *m = &w->m;
-	__u64 saved = word_index(&w->s, f->at & ~WALK_FRAME_FLAGS), back = word_index(&w->s, RETURN_AT(f, next));
-	if (STEP_READS_NOTHING(f))
-		return true;
-	__u32 n = m->words;
-	if (f->at & WALK_FRAME_OPAQUE || saved > back || back >= WINDOW_WORDS || n + 2 > WALK_WORDS)
-		return false;
-	word_add(w, n, saved, next->bp);
-	n += step_has_bp(f, next); /* if not, the next word replaces it */
-	word_add(w, n, back, next->ip);
-	m->words = n + 1;
-	m->reach = (back + 1) * 8;
-	return true;
-}
-
-/* The words are compared four at a time. */
-static __always_inline void words_pad(struct walk_slot *w)
-{
-	__u32 n = w->m.words;
-	struct walk_word *last = &w->words[(n - 1) & (WALK_WORDS - 1)];
-	for (int i = 0; i < 3 && (n + i) & 3; i++)
-		w->words[(n + i) & (WALK_WORDS - 1)] = *last;
-}
-
-/* Lists the words of some more frames. */
-static __noinline int words_list(struct walk_slot *w)
-{
-	struct walk_memory *m = &w->m;
-	__u32 k = m->listed;
-	for (int i = 0; i < RECALL_FRAMES; i++) {
-		if (k + 1 >= m->kept || !step_list(w, frame_of(w, m->first + k), frame_of(w, m->first + k + 1)))
-			m->unlisted = 0;
-		if (!m->unlisted)
-			break;
-		k++;
-	}
-	m->listed = k;
-	words_pad(w);
-	return 0;
-}
-
-static __always_inline __u64 word_differs(const struct walk_slot *w, const struct walk_word *known)
-{
-	return CODE_ADDRESS(*(const __u64 *)((const char *)w->window + (known->at & (WINDOW_SZ - 8))) ^ known->value);
-}
-
-/* Are the listed words unchanged? Without a branch for each, because they nearly always are. */
-static __always_inline int words_compare(const struct walk_slot *w)
-{
-	__u32 n = w->m.words;
-	__u64 differ = 0;
-	for (__u32 i = 0; i < WALK_WORDS; i += 4) {
-		const struct walk_word *known = &w->words[i];
-		if (i >= n)
-			break;
-		differ |= word_differs(w, known) | word_differs(w, known + 1) | word_differs(w, known + 2) |
-			  word_differs(w, known + 3);
-	}
-	return !differ;
-}
-
-/* Compares the listed words; the frames beyond them are left to walk_same. */
-static __always_inline int words_same(struct walk_slot *w)
-{
-	if (!w->s.alike)
-		return RECALL_OTHER;
-	if (!w->m.words || w->s.window_sz < w->m.reach)
-		return RECALL_SAME;
-	if (!words_compare(w))
-		return RECALL_OTHER;
-	w->s.next = w->m.listed;
-	return recall_result(&w->s);
-}
-
-/* The last walk has come again, and will most likely again. Global, so that it is verified once. */
-__noinline int walk_known(__u32 slot)
-{
-	struct walk_slot *w = slot_at(slot);
-	return w && w->m.unlisted ? words_list(w) : 0;
 }
 
 static __always_inline bool bp_is(const struct walk_state *s, const struct walk_frame *f)
@@ -221,33 +86,14 @@ static __always_inline bool bp_is(const struct walk_state *s, const struct walk_
 	return f->bp == s->bp || !(f->at & WALK_FRAME_NEEDS_BP);
 }
 
-/*
- * What of the slot's last walk can be used: nothing, if it is another program's; all, if it begins like this one; or
- * frames that are reached later.
- */
-static __always_inline int recall_begin(struct walk_slot *w, __u64 owner)
-{
-	struct walk_state *s = &w->s;
-	struct walk_memory *m = &w->m;
-	s->old = m->first;
-	s->old_n = config.recall && m->owner == owner && m->salt == s->salt ? m->kept : 0;
-	s->next = 0;
-	s->recalled = 0;
-	m->owner = owner;
-	m->salt = s->salt;
-	if (s->old_n < 2)
-		return 0;
-	window_reach(w, STACK_FROM(s), frame_of(w, s->old + s->old_n - 1)->sp);
-	struct walk_frame *f = frame_of(w, s->old);
-	s->alike = m->sure && f->ip == s->ip && f->sp == s->sp && bp_is(s, f) && frame_of(w, s->old + 1)->sp == s->entry_cfa &&
-		   link_is(w, frame_of(w, s->old + 1));
-	return 0;
-}
-
 /* Begins a new walk. */
 static __always_inline void walk_renew(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
+	s->old = w->m.first;
+	s->old_n = config.recall ? w->m.kept : 0;
+	s->recalled = 0;
+	s->opaque = 0;
 	w->m.kept = 0; /* until the walk is done */
 	w->rec.n = 0;
 	w->rec.end = ALYS_STOP_UNKNOWN;
@@ -266,29 +112,13 @@ static __always_inline void walk_renew(struct walk_slot *w)
 	s->at = 0;
 }
 
-/* Is the stack the same as the last one beyond the listed words, too? */
-static __always_inline int frames_same(__u32 slot)
-{
-	int is = RECALL_SAME;
-	for (int i = 0; i < 2 * WALK_REMEMBERED / RECALL_FRAMES && is == RECALL_SAME; i++)
-		is = walk_same(slot);
-	if (is == RECALL_ALL)
-		walk_known(slot);
-	return is;
-}
-
-/*
- * Is the whole stack the same as the last one? Then the slot's contents are still right, and nothing is written. Otherwise a
- * new walk begins here. Global, so that it is verified once.
- */
+/* The first frames. Global, so that it is verified once. */
 __noinline int walk_open(__u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
-	int is = w ? words_same(w) : RECALL_ALL;
-	if (is == RECALL_SAME)
-		is = frames_same(slot);
-	if (!w || is == RECALL_ALL)
+	if (!w)
 		return WALK_DONE;
+	lists_find(w);
 	walk_renew(w);
 	return walk_on(slot);
 }
@@ -400,13 +230,10 @@ static __always_inline void walk_keep(struct walk_slot *w, __u32 slot)
 	struct walk_state *s = &w->s;
 	bool all = s->kept <= WALK_REMEMBERED;
 	w->m.first = s->new;
-	w->m.words = 0;
-	w->m.listed = 0;
-	w->m.unlisted = 1;
 	w->m.kept = all ? s->kept : WALK_REMEMBERED;
 	if (s->bp_old)
 		frames_need_bp(slot);
-	w->m.sure = all && !(s->at & WALK_FRAME_OPAQUE) && w->rec.end != ALYS_STOP_FAULT;
+	w->m.sure = all && !s->opaque && w->rec.end != ALYS_STOP_FAULT;
 }
 
 #endif

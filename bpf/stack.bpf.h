@@ -66,57 +66,97 @@ static __always_inline void miss_send(__u64 addr)
 	emit_proc(ALYS_EV_MISS, addr, BPF_RB_FORCE_WAKEUP);
 }
 
+/* The mark of the stack in this slot: as long as the loader has the stack, its entry in `seen` has the mark. */
+static __always_inline __u64 stack_mark(__u64 hash)
+{
+	return hash ^ *(volatile __u64 *)&seen_generation;
+}
+
+static __always_inline __u64 *seen_at(__u64 hash)
+{
+	__u32 i = hash & (ALYS_SEEN_SLOTS - 1);
+	return bpf_map_lookup_elem(&seen, &i);
+}
+
 /*
  * Sends the stack unless it was sent lately. If the ring is full, `seen` is not changed, so it is sent the next time. The
- * generation is read first: the loader may discard what was sent while this task waits for a processor.
+ * generation is read first: the loader may discard what was sent while this task waits for a processor. Returns the mark; 0 if the
+ * loader does not have the stack.
  */
-static __always_inline void stack_send(struct walk_slot *w)
+static __always_inline __u64 stack_send(struct walk_slot *w)
 {
-	__u32 i = w->rec.hash & (ALYS_SEEN_SLOTS - 1);
-	__u64 *known = bpf_map_lookup_elem(&seen, &i);
-	__u64 mark = w->rec.hash ^ *(volatile __u64 *)&seen_generation;
-	if (!known || *known == mark)
-		return;
+	__u64 *had = seen_at(w->rec.hash), mark = stack_mark(w->rec.hash);
+	if (!had || *had == mark)
+		return mark;
 	head_fill(&w->rec.h, ALYS_EV_STACK);
 	__u64 n = w->rec.n;
 	if (n > ALYS_MAX_FRAMES)
 		n = ALYS_MAX_FRAMES; /* verifier: it is never more */
 	__u64 size = sizeof(w->rec) + 8 * n;
-	if (bpf_ringbuf_output(&events, w, size, wake_flag(0)))
+	if (bpf_ringbuf_output(&events, w, size, wake_flag(0))) {
 		count(ALYS_ST_LOST_STACK);
-	else
-		*known = mark;
+		return 0;
+	}
+	*had = mark;
+	return mark;
 }
 
-/*
- * Ends a walk: sends the stack if it is new, and returns its hash. Equal calls that allocate another kind of memory are other
- * stacks, but the same walk: the slot keeps the walk's own hash, with which the next one may begin.
- */
-static __always_inline __u64 walk_result(struct walk_slot *w, __u32 slot)
+/* Equal calls that allocate another kind of memory are other stacks, but the same walk. */
+static __always_inline __u64 stack_hash(const struct walk_slot *w)
 {
-	__u64 walked = w->rec.hash, hash = w->rec.memory ? stack_mix(walked, w->rec.memory) : walked;
-	if (!hash)
-		hash = 1; /* 0 is no stack */
+	__u64 hash = w->rec.memory ? stack_mix(w->rec.hash, w->rec.memory) : w->rec.hash;
+	return hash ?: 1; /* 0 is no stack */
+}
+
+/* Of a known stack: does the loader have it? */
+static __always_inline bool stack_is_sent(const struct walk_slot *w)
+{
+	__u64 hash = stack_hash(w), mark = stack_mark(hash);
+	if (w->s.sent == mark)
+		return true;
+	__u64 *had = seen_at(hash);
+	return had && *had == mark;
+}
+
+/* Sends the stack of this slot if it is new, and returns its hash. */
+static __always_inline __u64 walk_send(struct walk_slot *w)
+{
+	__u64 hash = stack_hash(w);
 	if (w->s.missed)
 		miss_send(w->s.missed);
-	w->rec.hash = hash;
-	stack_send(w);
-	w->rec.hash = walked;
+	if (!w->s.known) {
+		w->s.walked = w->rec.hash;
+		w->rec.hash = hash;
+		w->s.sent = stack_send(w);
+	}
+	return hash;
+}
+
+/* Ends a walk that cannot be known again. Apart from the main program, whose stack its spills would count as. */
+static __noinline __u64 walk_finish(__u32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	if (!w)
+		return 0;
+	__u64 hash = walk_send(w);
 	slot_release(slot);
 	return hash;
 }
 
-/* The same, apart from the main program, whose stack its spills would count as. */
-static __noinline __u64 walk_finish(__u32 slot)
+/* The same for one from a function's entry. */
+static __always_inline __u64 stack_result(struct walk_slot *w, __u32 slot)
 {
-	struct walk_slot *w = slot_at(slot);
-	return w ? walk_result(w, slot) : 0;
+	__u64 hash = walk_send(w);
+	if (config.walk != ALYS_WALK_KERNEL && config.recall && !w->s.known && w->s.learns)
+		known_learn(slot);
+	slot_release(slot);
+	return hash;
 }
 
-/* Stacks that begin at the same probe and depth are most likely alike: with the same slot, they find the last one there. */
-static __always_inline __u32 stack_place(struct pt_regs *ctx)
+static __noinline __u64 stack_finish(__u32 slot)
 {
-	return stack_mix(PT_REGS_IP(ctx), PT_REGS_SP(ctx));
+	struct walk_slot *w = slot_at(slot);
+	return w ? stack_result(w, slot) : 0;
 }
 
 /* Equal addresses in another process, or before and after exec, are other stacks. */
@@ -132,7 +172,7 @@ static __always_inline __u64 stack_owner(void)
  */
 static __always_inline __s32 stack_begin(struct pt_regs *ctx, __u64 cfa)
 {
-	__s32 slot = config.max_frames ? slot_claim(stack_place(ctx)) : -1;
+	__s32 slot = config.max_frames ? slot_claim() : -1;
 	struct walk_slot *w = slot_at(slot); /* none at -1 */
 	if (w)
 		walk_begin(ctx, w, cfa, stack_owner());
@@ -146,12 +186,12 @@ static __always_inline void stack_drop(__s32 slot)
 		slot_release(slot);
 }
 
-/* Does the full walk differ from the remembered one? */
+/* Does the full walk differ from the remembered one? Of a known one, only the hash was found. */
 static __noinline int stack_differs(const struct walk_slot *w, const struct walk_slot *full)
 {
 	if (w->rec.n != full->rec.n || w->rec.end != full->rec.end || w->rec.hash != full->rec.hash)
 		return 1;
-	for (__u32 i = 0; i < ALYS_MAX_FRAMES; i++) {
+	for (__u32 i = 0; i < ALYS_MAX_FRAMES && !w->s.known; i++) {
 		if (i >= w->rec.n)
 			break;
 		if (w->ips[i] != full->ips[i])
@@ -164,7 +204,7 @@ static __noinline int stack_compare(__u32 slot, __u32 full)
 {
 	struct walk_slot *w = slot_at(slot), *f = slot_at(full);
 	/* New tables between the two walks may have changed the result. */
-	if (!w || !f || w->s.salt != f->s.salt)
+	if (!w || !f || (w->s.known ? w->s.known_salt : w->s.salt) != f->s.salt)
 		return 0;
 	count(ALYS_ST_WALKS_COMPARED);
 	if (stack_differs(w, f))
@@ -175,26 +215,37 @@ static __noinline int stack_compare(__u32 slot, __u32 full)
 static __always_inline void stack_check(struct pt_regs *ctx, __u64 cfa, __u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
-	if (!w || !w->s.recalled)
+	if (!w || !(w->s.known || w->s.recalled))
 		return;
-	__s32 full = slot_claim(slot);
+	__s32 full = slot_claim();
 	w = slot_at(full);
 	if (!w)
 		return;
-	w->m.kept = 0;
 	walk_begin(ctx, w, cfa, stack_owner());
+	w->m.kept = 0;
 	walk_tables(full);
 	stack_compare(slot, full);
 	w->m.kept = 0;
 	slot_release(full);
 }
 
-/* config is rodata, so that the verifier sees only one of the branches. */
-static __always_inline void stack_walk(struct pt_regs *ctx, __u64 cfa, __u32 slot, struct walk_slot *w)
+/* Is the stack known here, and to the loader? Then it need not be walked. */
+static __noinline int stack_known(__u32 slot)
 {
+	struct walk_slot *w = slot_at(slot);
+	if (!w || !config.recall || !known_find(slot) || !stack_is_sent(w))
+		return 0;
+	w->s.known = 1;
+	return 1;
+}
+
+/* config is rodata, so that the verifier sees only one of the branches. memory: as in struct alys_ev_stack. */
+static __always_inline void stack_walk(struct pt_regs *ctx, __u64 cfa, __u32 slot, struct walk_slot *w, __u32 memory)
+{
+	w->rec.memory = memory;
 	if (config.walk == ALYS_WALK_KERNEL)
 		walk_kernel(ctx, cfa, w);
-	else
+	else if (!stack_known(slot))
 		walk_tables(slot);
 	if (config.walk != ALYS_WALK_KERNEL && config.recall == ALYS_RECALL_CHECK)
 		stack_check(ctx, cfa, slot);
@@ -209,14 +260,11 @@ static __always_inline struct walk_slot *stack_slot(__s32 slot)
 	return w;
 }
 
-/* What stack_walk walked in this slot. memory: as in struct alys_ev_stack. */
-static __always_inline __u64 stack_result(__s32 slot, __u32 memory)
+/* What stack_walk found in this slot. */
+static __always_inline __u64 stack_found(__s32 slot)
 {
 	struct walk_slot *w = stack_slot(slot);
-	if (!w)
-		return 0;
-	w->rec.memory = memory;
-	return walk_result(w, slot);
+	return w ? stack_result(w, slot) : 0;
 }
 
 /* The call stack as the hash that events carry; 0 = none. memory: as in struct alys_ev_stack. */
@@ -225,15 +273,14 @@ static __always_inline __u64 stack_end(struct pt_regs *ctx, __u64 cfa, __s32 slo
 	struct walk_slot *w = stack_slot(slot);
 	if (!w)
 		return 0;
-	stack_walk(ctx, cfa, slot, w);
-	w->rec.memory = memory;
-	return walk_finish(slot);
+	stack_walk(ctx, cfa, slot, w, memory);
+	return stack_finish(slot);
 }
 
 /* Of a thread that is anywhere in a function. memory: ALYS_MEMORY_* for a touch of a page, else 0. */
 static __always_inline __u64 stack_take_anywhere(struct pt_regs *regs, __u32 memory)
 {
-	__s32 slot = config.max_frames ? slot_claim(stack_place(regs)) : -1;
+	__s32 slot = config.max_frames ? slot_claim() : -1;
 	struct walk_slot *w = stack_slot(slot);
 	if (!w)
 		return 0;

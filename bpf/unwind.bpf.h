@@ -4,10 +4,11 @@
  * without frame pointers. In: a walk slot prepared by walk_begin. Out: rec.n addresses in ips, how it
  * ended in rec.end, their hash. It sends nothing. Also compiled for the host (tests/bpfhost).
  *
+ *   known_find (global: is the stack known? see known.bpf.h; then nothing is walked)
  *   walk_tables (in the main program)
- *     walk_open (global: is the stack the same as the last one? see recall.bpf.h; if not, the first frames)
+ *     walk_open (global: the first frames)
  *     walk_turns, walk_on (global: verified once; 6 frames a call)
- *       walk_merge (takes over frames of the last walk)
+ *       walk_merge (takes over frames of the last walk, see recall.bpf.h)
  *       walk_frames
  *         row_lookup (global), window_fill, rule_special (rare or slow paths), rules of one machine (frame.bpf.h)
  *     walk_resolve (global: looks for a return probe)
@@ -27,15 +28,15 @@
 #include "machine.bpf.h"
 #include "unwind_maps.bpf.h"
 
-#define WALK_SLOTS 512      /* at most; a walk that finds none of 8 free is counted */
+#define WALK_SLOTS 512 /* at most; a walk that finds none of its processor's free is counted */
+#define WALK_SLOTS_OF_CPU 8
 #define WALK_REMEMBERED 128 /* frames, a power of two: the outer ones of deeper stacks are walked each time */
-#define WALK_WORDS 128      /* those beyond are compared frame by frame */
 #define WALK_FRAMES 6       /* per call of walk_on */
 #define WALK_FRAMES_FIRST 2
 #define WALK_TURNS 16
 /* Enough for all frames, and for as many page faults. */
 #define WALK_CALLS (ALYS_MAX_FRAMES / WALK_FRAMES)
-#define WINDOW_SZ 4096
+#define WINDOW_SZ 16384
 #define WINDOW_NEXT 1024 /* what is read when the length of the walk is unknown */
 #define WINDOW_WORDS (WINDOW_SZ / 8)
 #define PAGE_CACHE_BITS 16
@@ -55,12 +56,17 @@ struct walk_state {
 	__u64 salt;              /* of the mapping list */
 	__u64 cfa, bp_at, ra_at; /* of the current rule */
 	__u64 window_at;
-	__u64 wanted;   /* address that could not be read without sleeping */
-	__u64 missed;   /* first address in no mapping, 0 = none */
-	__u64 no_row;   /* the last one, known to be no trampoline either */
-	__u64 probe_at; /* the last ip_at that was checked for a return probe */
-	__u64 at;       /* the same as in struct walk_frame */
-	__u64 hash;     /* initial value of rec.hash */
+	__u64 wanted;     /* address that could not be read without sleeping */
+	__u64 missed;     /* first address in no mapping, 0 = none */
+	__u64 no_row;     /* the last one, known to be no trampoline either */
+	__u64 probe_at;   /* the last ip_at that was checked for a return probe */
+	__u64 at;         /* the same as in struct walk_frame */
+	__u64 hash;       /* initial value of rec.hash */
+	__u64 from;       /* lowest word of the stack that the walk may read */
+	__u64 root, key;  /* in `branches`: where it begins, and where it is known, or will be */
+	__u64 walked;     /* rec.hash when it had ended */
+	__u64 sent;       /* see stack_send */
+	__u64 known_salt; /* of the mapping list by which a known stack was walked */
 	struct walk_link link;
 	__u32 window_sz;
 	__u32 first, n_maps; /* run in `mappings` */
@@ -70,12 +76,15 @@ struct walk_state {
 	__u32 new;        /* first of this walk's frames */
 	__u32 kept;       /* how many */
 	__u32 bp_from;    /* first of them that has the current fp */
+	__u32 words;      /* listed of this walk */
 	__u8 may_sleep;   /* unreadable memory is reported and does not end the walk */
 	__u8 by_fp;       /* the last step went by the frame pointer */
 	__u8 signal;      /* the current rule is a signal frame */
 	__u8 far;         /* the current rule leads to another stack */
-	__u8 alike;       /* the walk begins as the last one did */
+	__u8 known;       /* the stack was known, and not walked */
+	__u8 learns;      /* it will be known, if it is walked */
 	__u8 recalled;    /* some of the frames were taken from the last walk */
+	__u8 opaque;      /* a step cannot be compared */
 	__u8 bp_old;      /* a step went by the fp of an inner frame */
 	__u8 anywhere;    /* the walk begins at any instruction, not at a function's entry; set by walk_interrupted */
 };
@@ -101,16 +110,9 @@ struct walk_memory {
 	__u64 changes; /* map_list_changes + 1 when it was looked up */
 	__u32 first;   /* in `frames`: 0 or WALK_REMEMBERED */
 	__u32 kept;    /* frames; 0 = nothing */
-	__u32 words;   /* listed of its first window */
-	__u32 reach;   /* bytes of the window that hold them */
-	__u32 listed;  /* frames whose steps they decide */
-	__u8 unlisted; /* there may be more */
-	__u8 sure;     /* that the stack ends there follows from the last frame's registers */
-};
-
-/* A word of the stack, and its offset in the window that begins with the return address. */
-struct walk_word {
-	__u64 value, at;
+	__u32 walked;  /* walks */
+	__u32 worth;   /* so many stacks may be looked for in vain */
+	__u8 sure;     /* all of it follows from its first registers and the words that can be compared */
 };
 
 struct walk_slot {
@@ -119,8 +121,7 @@ struct walk_slot {
 	struct walk_state s;
 	struct walk_memory m;
 	struct walk_frame frames[2 * WALK_REMEMBERED]; /* the last walk's, and this one's */
-	struct walk_word words[WALK_WORDS]; /* by which the last walk went; the last one repeats up to a multiple of 4 */
-	__u64 window[WINDOW_WORDS];         /* of the target's stack */
+	__u64 window[WINDOW_WORDS];                    /* of the target's stack */
 };
 
 /*
@@ -175,7 +176,7 @@ static __always_inline __s32 slot_try(__u32 near)
 /* Global, because otherwise the verifier would follow each of the loop's exits through the rest of the program. */
 __noinline int slot_search(__u32 near)
 {
-	for (__u32 i = 1; i < 8; i++) {
+	for (__u32 i = 1; i < WALK_SLOTS_OF_CPU; i++) {
 		__s32 slot = slot_try(near + i);
 		if (slot >= 0)
 			return slot;
@@ -183,9 +184,10 @@ __noinline int slot_search(__u32 near)
 	return -1;
 }
 
-/* near: the same for walks that are likely alike. */
-static __always_inline __s32 slot_claim(__u32 near)
+/* The same one again and again, which is then in the processor's cache; another one if a task there was interrupted in its walk. */
+static __always_inline __s32 slot_claim(void)
 {
+	__u32 near = bpf_get_smp_processor_id() * WALK_SLOTS_OF_CPU;
 	__s32 slot = slot_try(near);
 	return slot >= 0 ? slot : slot_search(near);
 }
@@ -486,6 +488,7 @@ static __always_inline void rule_keep(struct walk_slot *w)
 	if (n >= WALK_REMEMBERED)
 		return;
 	frame_of(w, w->s.new + n)->at |= w->s.at;
+	w->s.opaque |= w->s.at & WALK_FRAME_OPAQUE;
 	if (w->s.at & WALK_FRAME_NEEDS_BP)
 		w->s.bp_old |= w->s.bp_from < n;
 }
@@ -553,9 +556,30 @@ static __always_inline int walk_frames(struct walk_slot *w)
 	return r;
 }
 
+/* Finds the process' mappings. Not looked up again if no list has changed since the slot's last walk. */
+static __always_inline void lists_find(struct walk_slot *w)
+{
+	__u64 changes = *(volatile __u64 *)&map_list_changes + 1; /* 0 means a new slot */
+	struct walk_state *s = &w->s;
+	struct walk_memory *m = &w->m;
+	if (config.recall && m->owner == s->hash && m->changes == changes)
+		return;
+	__u32 tgid = current_tgid();
+	struct alys_map_list *list = bpf_map_lookup_elem(&map_lists, &tgid);
+	s->first = list ? list->first : 0;
+	s->n_maps = list ? list->n : 0;
+	s->salt = list ? list->salt : 0;
+	if (m->owner != s->hash || m->salt != s->salt)
+		m->kept = 0;
+	m->owner = s->hash;
+	m->salt = s->salt;
+	m->changes = changes;
+}
+
 __noinline int walk_on(__u32 slot);
 
 #include "recall.bpf.h"
+#include "known.bpf.h"
 
 /*
  * Walks some more frames. Global, so that it is verified once and not for each iteration of the loop around it; takes a
@@ -613,6 +637,7 @@ __noinline int walk_resolve(__u32 slot)
 	s->probe_at = s->ip_at;
 	if (ip) {
 		s->ip = ip;
+		s->opaque = 1;
 		return 0;
 	}
 	s->no_row = s->ip;
@@ -642,26 +667,18 @@ __noinline int walk_fetch(__u32 slot)
 	return 0;
 }
 
-/* Finds the process' mappings. Not looked up again if no list has changed since the slot's last walk. */
-static __always_inline void lists_find(struct walk_slot *w)
+/* Nothing is known yet of the stack for which the slot was claimed. */
+static __always_inline void slot_renew(struct walk_slot *w)
 {
-	__u64 changes = *(volatile __u64 *)&map_list_changes + 1; /* 0 means a new slot */
-	struct walk_state *s = &w->s;
-	if (config.recall && w->m.owner == s->hash && w->m.changes == changes)
-		return;
-	__u32 tgid = current_tgid();
-	struct alys_map_list *list = bpf_map_lookup_elem(&map_lists, &tgid);
-	s->first = list ? list->first : 0;
-	s->n_maps = list ? list->n : 0;
-	s->salt = list ? list->salt : 0;
-	w->m.changes = changes;
+	w->s.missed = 0;
+	w->s.known = 0;
 }
 
 /*
  * Starts a walk at a probe whose frame ends at cfa. hash is the initial value, by which the stacks of different
  * processes differ.
  */
-static __always_inline int walk_begin(struct pt_regs *ctx, struct walk_slot *w, __u64 cfa, __u64 hash)
+static __always_inline void walk_begin(struct pt_regs *ctx, struct walk_slot *w, __u64 cfa, __u64 hash)
 {
 	struct walk_state *s = &w->s;
 	s->ip = PT_REGS_IP(ctx);
@@ -670,12 +687,10 @@ static __always_inline int walk_begin(struct pt_regs *ctx, struct walk_slot *w, 
 	link_begin(s, ctx);
 	s->entry_cfa = cfa;
 	s->hash = hash;
-	s->missed = 0;
-	s->window_sz = 0;
-	s->alike = 0;
 	s->anywhere = 0;
-	lists_find(w);
-	return recall_begin(w, hash);
+	s->from = STACK_FROM(s);
+	slot_renew(w);
+	window_begin(w);
 }
 
 /*
@@ -687,7 +702,6 @@ static __always_inline void walk_interrupted(struct pt_regs *regs, struct walk_s
 	walk_begin(regs, w, ENTRY_CFA(PT_REGS_SP(regs) & ~7ull), hash);
 	w->s.ip++;
 	w->s.ip_at = 0;
-	w->s.alike = 0; /* a walk from an entry at this address was another */
 	w->s.anywhere = 1;
 }
 

@@ -18,6 +18,7 @@ needs_test_window_unmet := model
 needs_test_launch_command := examine
 # The walk of either machine, whatever the tests are built for.
 flags_test_unwind_walk := -Ibpf/x86_64 -Itests/bpfhost/x86_64
+flags_test_known_stacks := $(flags_test_unwind_walk)
 flags_test_unwind_walk_arm64 := -Ibpf/aarch64 -Itests/bpfhost/aarch64
 # How tests compile what they look at. Protected: with the stubs of a PLT for the processor's protection of branches.
 PROTECTED_x86_64  := -fcf-protection=full -Wl,-z,ibtplt

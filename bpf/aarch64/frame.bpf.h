@@ -48,10 +48,16 @@ static __always_inline void link_lose(struct walk_state *s)
 	s->link.now = LINK_LOST;
 }
 
-/* Would the probed function return to where it did in the last walk? That word of a record is compared like all others. */
-static __always_inline bool link_is(const struct walk_slot *w, const struct walk_frame *caller)
+/* Would the probed function return to this address? In a record the word is compared like all others. */
+static __always_inline bool link_is(const struct walk_slot *w, __u64 caller)
 {
-	return HAS_RECORD(&w->s) || w->s.link.now == caller->ip;
+	return HAS_RECORD(&w->s) || w->s.link.now == caller;
+}
+
+/* What the walk begins with, beside ip, sp and fp. */
+static __always_inline __u64 link_key(const struct walk_state *s)
+{
+	return HAS_RECORD(s) ? 0 : s->link.now;
 }
 
 /* The caller's x29 and the return address are in the record; before there is one, x29 is the caller's, and x30 the address. */

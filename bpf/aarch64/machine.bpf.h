@@ -54,6 +54,18 @@ static __always_inline void word_release(__u32 *word)
 	__sync_lock_test_and_set(word, 0);
 }
 
+/* What is read after it is as new as the word, or newer; and what was read before it, as old, or older. */
+static __always_inline __u32 word_acquire(__u32 *word)
+{
+	return __sync_fetch_and_add(word, 0);
+}
+
+/* What was written before it is seen before it. */
+static __always_inline void word_publish(__u32 *word, __u32 value)
+{
+	__sync_lock_test_and_set(word, value);
+}
+
 /* A return address without its signature (pointer authentication). */
 #define CODE_ADDRESS(word) ((word) & ~config.pac_mask)
 #define LINK_REGISTER(ctx) PT_REGS_RET(ctx)

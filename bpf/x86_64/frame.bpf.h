@@ -34,10 +34,16 @@ static __always_inline void link_lose(struct walk_state *s)
 {
 }
 
-/* Would the probed function return to where it did in the last walk? The window begins with that word. */
-static __always_inline bool link_is(const struct walk_slot *w, const struct walk_frame *caller)
+/* Would the probed function return to this address? The word is compared like all others. */
+static __always_inline bool link_is(const struct walk_slot *w, __u64 caller)
 {
-	return w->s.window_sz && w->window[0] == caller->ip;
+	return true;
+}
+
+/* What the walk begins with, beside ip, sp and fp. */
+static __always_inline __u64 link_key(const struct walk_state *s)
+{
+	return 0;
 }
 
 /* At a probe no frame has been set up yet: rbp is the caller's. */

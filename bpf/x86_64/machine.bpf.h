@@ -29,6 +29,21 @@ static __always_inline void word_release(__u32 *word)
 	*(volatile __u32 *)word = 0;
 }
 
+/* Loads are seen in order, too: what is read after it is as new as the word, or newer. */
+static __always_inline __u32 word_acquire(__u32 *word)
+{
+	__u32 value = *(volatile __u32 *)word;
+	asm volatile("" ::: "memory");
+	return value;
+}
+
+/* What was written before it is seen before it. */
+static __always_inline void word_publish(__u32 *word, __u32 value)
+{
+	asm volatile("" ::: "memory");
+	*(volatile __u32 *)word = value;
+}
+
 /* Return addresses are not signed, and always in memory. */
 #define CODE_ADDRESS(word) (word)
 #define LINK_REGISTER(ctx) 0

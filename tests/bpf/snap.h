@@ -35,6 +35,7 @@ struct snap_counts {
 	__u64 fresh;    /* walks that missed a mapping */
 	__u64 ends[16]; /* how the other walks ended */
 	__u64 frames;
+	__u64 known, differ; /* stacks that were known; of these: the walk finds another one */
 };
 
 #endif

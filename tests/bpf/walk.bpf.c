@@ -80,6 +80,17 @@ static __noinline int snap_take(struct pt_regs *ctx, __u32 slot)
 	return 0;
 }
 
+/* Of a known stack only the hash was found. */
+static __always_inline void walk_again(struct pt_regs *ctx, __u64 cfa, __u32 slot, struct walk_slot *w)
+{
+	__u64 known = w->rec.hash;
+	walk_begin(ctx, w, cfa, stack_owner());
+	walk_tables(slot);
+	__sync_fetch_and_add(&counts.known, 1);
+	if (w->rec.hash != known)
+		__sync_fetch_and_add(&counts.differ, 1);
+}
+
 /* Walks and sends a snapshot. Used by two programs, because sleepable ones are loaded differently. */
 static __always_inline int check_stack(struct pt_regs *ctx)
 {
@@ -93,9 +104,11 @@ static __always_inline int check_stack(struct pt_regs *ctx)
 	}
 	struct walk_slot *w = slot_at(slot);
 	if (w) {
-		stack_walk(ctx, cfa, slot, w);
+		stack_walk(ctx, cfa, slot, w, 0);
+		if (w->s.known)
+			walk_again(ctx, cfa, slot, w);
 		snap_take(ctx, slot);
-		walk_finish(slot);
+		stack_finish(slot);
 	}
 	return 0;
 }
@@ -134,6 +147,15 @@ int price_event(struct pt_regs *ctx)
 	return 0;
 }
 
+/* As if the loader had the stack: sending it is no part of this price. */
+static __always_inline void walk_remember(struct walk_slot *w, __u32 slot)
+{
+	w->s.walked = w->rec.hash;
+	w->s.sent = stack_mark(stack_hash(w));
+	if (config.recall && !w->s.known && w->s.learns)
+		known_learn(slot);
+}
+
 SEC("uprobe")
 int price_walk(struct pt_regs *ctx)
 {
@@ -141,7 +163,8 @@ int price_walk(struct pt_regs *ctx)
 	__s32 slot = is_target() ? stack_begin(ctx, cfa) : -1;
 	struct walk_slot *w = slot >= 0 ? slot_at(slot) : NULL;
 	if (w) {
-		stack_walk(ctx, cfa, slot, w);
+		stack_walk(ctx, cfa, slot, w, 0);
+		walk_remember(w, slot);
 		slot_release(slot);
 	}
 	return 0;
@@ -151,7 +174,7 @@ int price_walk(struct pt_regs *ctx)
 SEC("uprobe")
 int price_get_stack(struct pt_regs *ctx)
 {
-	__s32 slot = is_target() ? slot_claim(stack_place(ctx)) : -1;
+	__s32 slot = is_target() ? slot_claim() : -1;
 	struct walk_slot *w = slot >= 0 ? slot_at(slot) : NULL;
 	if (w) {
 		bpf_get_stack(ctx, w->window, sizeof(w->window), BPF_F_USER_STACK);

@@ -41,7 +41,7 @@ struct options {
 	double seconds;
 	bool sleep, plain, verbose, site;
 	/* requirements */
-	uint64_t at_least, walks;
+	uint64_t at_least, known, walks;
 	uint32_t ended;        /* how walks have to end ... */
 	uint64_t ended_so;     /* ... for at least this many stacks */
 	uint32_t frames;
@@ -161,6 +161,7 @@ static struct bpf_program *load(bool multi)
 	skel->rodata->config.max_frames = opt.max;
 	skel->rodata->config.wake_bytes = 1;
 	skel->rodata->config.recall = ALYS_RECALL_ALIKE;
+	skel->rodata->config.known_stacks = bpf_map__max_entries(skel->maps.known_stacks);
 	skel->rodata->snap_config.every = opt.every;
 	skel->rodata->config.pac_mask = pac_mask();
 	skel->rodata->snap_config.cfa_off = opt.cfa_off;
@@ -293,6 +294,7 @@ static bool report(int status)
 			printf(" %s %llu", ends[i], (unsigned long long)c->ends[i]);
 	}
 	printf("; before the tables %llu, no slot %llu, ring full %llu\n", (unsigned long long)c->fresh, (unsigned long long)c->no_slot, (unsigned long long)c->ring_full);
+	printf("known: %llu, other stacks than known: %llu\n", (unsigned long long)c->known, (unsigned long long)c->differ);
 	printf("tables: %zu files, %zu bytes, %zu mappings; maps read %lu times, %lu misses; .eh_frame %zu bytes in %.1f ms\n",
 	       tc.files, tc.bytes, tc.mappings, target.reads, sums.misses, target.eh_bytes, target.compile_ms);
 	demand(status == 0, "the program ends well", &ok);
@@ -309,6 +311,8 @@ static bool report(int status)
 		demand(!sums.changed, "all stacks the same", &ok);
 	}
 	demand(!c->no_slot, "a slot for every walk", &ok);
+	demand(c->known >= opt.known, "enough stacks known", &ok);
+	demand(!c->differ, "known stacks are those that the walk finds", &ok);
 	printf("%s: %lu snapped, %lu equal (%.3f %%), %lu differ, %lu beyond the copy, %lu before the tables, frames %u..%u\n",
 	       ok ? "ok" : "FAILED", sums.snaps, sums.equal, percent, sums.differ, sums.cut, sums.fresh, sums.frames_min,
 	       sums.frames_max);
@@ -320,7 +324,7 @@ static void parse(int argc, char **argv)
 	static const struct option longs[] = {
 		{ "file", 1, 0, 'f' },   { "symbol", 1, 0, 's' },  { "size", 1, 0, 'z' },    { "every", 1, 0, 'e' },
 		{ "max", 1, 0, 'm' },    { "time", 1, 0, 't' },    { "sleep", 0, 0, 'S' },   { "verbose", 0, 0, 'v' },
-		{ "at-least", 1, 0, 'l' }, { "walks", 1, 0, 'w' }, { "frames", 1, 0, 'F' },  { "end", 1, 0, 'E' },
+		{ "at-least", 1, 0, 'l' }, { "known", 1, 0, 'k' }, { "walks", 1, 0, 'w' }, { "frames", 1, 0, 'F' },  { "end", 1, 0, 'E' },
 		{ "complete", 1, 0, 'c' }, { "pending", 1, 0, 'P' }, { "pid", 1, 0, 'p' },  { "record", 1, 0, 'R' }, { "ended", 1, 0, 'T' },   { "site", 1, 0, 'a' },   { 0 },
 	};
 	int o;
@@ -336,6 +340,7 @@ static void parse(int argc, char **argv)
 		case 'S': opt.sleep = true; break;
 		case 'v': opt.verbose = true; break;
 		case 'l': opt.at_least = strtoull(optarg, NULL, 0); break;
+		case 'k': opt.known = strtoull(optarg, NULL, 0); break;
 		case 'w': opt.walks = strtoull(optarg, NULL, 0); break;
 		case 'F': opt.frames = (uint32_t)atoi(optarg); break;
 		case 'E': opt.end = atoi(optarg); break;

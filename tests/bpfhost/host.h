@@ -16,7 +16,10 @@
 
 #include "alys.h"
 
-static struct alys_config config = { .walk = ALYS_WALK_TABLES, .max_frames = 256, .recall = ALYS_RECALL_ALIKE };
+#define HOST_KNOWN 64
+static struct alys_config config = {
+	.walk = ALYS_WALK_TABLES, .max_frames = 256, .recall = ALYS_RECALL_ALIKE, .known_stacks = HOST_KNOWN
+};
 
 #include "machine.bpf.h"
 #include "numbers.bpf.h"
@@ -44,12 +47,15 @@ static struct {
 } host;
 
 static struct walk_slot host_slot;
+static struct known_stack host_known[HOST_KNOWN];
 
 void *bpf_map_lookup_elem(const void *map, const void *key)
 {
 	uint32_t i = *(const uint32_t *)key;
 	if (map == &walk_slots)
 		return &host_slot;
+	if (map == &known_stacks)
+		return &host_known[i];
 	if (map == &map_lists)
 		return &host.list;
 	if (map == &mappings)
@@ -133,7 +139,9 @@ static void host_reset(void)
 	static uint64_t salts;
 	host.list.salt = ++salts << 48;
 	map_list_changes++;
+	memset(branches, 0, sizeof(branches));
 	host_slot.rec.end = 0xffff;
+	host_slot.m.walked = host_slot.m.worth = 0;
 }
 
 /* Rows of the page of code at addr; the numbers of their specs count from the specs given. */
@@ -166,10 +174,21 @@ static void host_add_page(uint64_t addr, const uint32_t *rows, uint32_t n, const
 	host.specs_cnt += spec_cnt;
 }
 
+/* A known stack is walked all the same, and must be what the walk finds. All are learned as soon as they come. */
 static const struct walk_slot *host_walk(uint64_t ip, uint64_t sp, uint64_t bp, uint64_t cfa)
 {
 	walk_begin(host_regs(ip, sp, bp, host.link), &host_slot, cfa, 1);
+	host_slot.s.known = known_find(0);
+	struct alys_ev_stack known = host_slot.rec;
 	walk_tables(0);
+	if (host_slot.s.known) {
+		assert_int_equal(known.hash, host_slot.rec.hash);
+		assert_int_equal(known.n, host_slot.rec.n);
+		assert_int_equal(known.end, host_slot.rec.end);
+	}
+	host_slot.s.walked = host_slot.rec.hash;
+	known_learn(0);
+	host_slot.m.walked = host_slot.m.worth = 0;
 	return &host_slot;
 }
 

@@ -234,7 +234,7 @@ static bool walk_by_memory(uint64_t bp)
 	assert_int_equal(w->rec.end, memory.rec.end);
 	assert_memory_equal(w->ips, memory.ips, w->rec.n * 8ul);
 	host_slot = memory;
-	return memory.s.alike && memory.s.recalled && memory.s.next + 1 >= memory.s.old_n;
+	return memory.s.known;
 }
 
 /* Data in fp, or in the place where it was saved, makes no other stack. */

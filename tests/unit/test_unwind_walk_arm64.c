@@ -176,7 +176,7 @@ static void test_saved_alone(void **state)
 	assert_int_equal(w->rec.end, ALYS_STOP_COMPLETE);
 }
 
-/* Behind the probed function's own frame record its caller's x29 is in that; also in a walk that remembers the last one. */
+/* Behind the probed function's own frame record its caller's x29 is in that; also in a stack that is known. */
 static void test_own_record(void **state)
 {
 	(void)state;
@@ -191,7 +191,7 @@ static void test_own_record(void **state)
 		assert_int_equal(w->ips[1], CODE + 8);
 		assert_int_equal(w->ips[2], CODE + 16);
 		assert_int_equal(w->rec.end, ALYS_STOP_COMPLETE);
-		assert_int_equal(w->s.recalled, i);
+		assert_int_equal(w->s.known, i);
 	}
 	words[2] = SP + 64; /* another caller's */
 	words[9] = CODE + 24;

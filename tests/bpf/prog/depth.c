@@ -1,6 +1,6 @@
 /*
  * Answers each line "DEPTH CALLS NEW" with the nanoseconds of CPU time that CALLS of malloc took, DEPTH functions deep.
- * NEW = 1: each call has a new stack, with other return addresses than the previous one. Built with frame pointers, so
+ * NEW = 1: each call has a new stack, of other return addresses than any before. Built with frame pointers, so
  * that the kernel's walk finds as many frames as ours.
  */
 /* libs: -fno-omit-frame-pointer */
@@ -32,22 +32,37 @@ static __attribute__((noinline)) unsigned long deep(int depth, int calls)
 	return took;
 }
 
-static __attribute__((noinline)) void deep_by(int depth, int way)
+static void deep_by(int depth, unsigned long way);
+
+/* From a place of its own: calls that are alike would become one. */
+#define WAY(n)                                              \
+	case n:                                             \
+		deep_by(depth - 1, way >> 4 | way << 60);   \
+		__asm__ volatile(".skip 1 + " #n ", 0x90"); \
+		break;
+
+/* Each four bits of way say from where the next function is called. */
+static __attribute__((noinline)) void deep_by(int depth, unsigned long way)
 {
-	if (!depth)
+	if (!depth) {
 		leaf(1);
-	else if (way)
-		deep_by(depth - 1, way);
-	else
-		deep_by(depth - 1, 0);
-	__asm__ volatile("" : : "r"(way)); /* prevents a tail call */
+		return;
+	}
+	switch (way & 15) {
+		WAY(0)
+		WAY(1) WAY(2) WAY(3) WAY(4) WAY(5) WAY(6) WAY(7) WAY(8) WAY(9) WAY(10) WAY(11) WAY(12) WAY(13) WAY(14) WAY(15)
+	}
 }
 
+/* Each time another one of 16^depth stacks. */
 static unsigned long deep_anew(int depth, int calls)
 {
+	static unsigned long way = 1;
 	unsigned long from = now();
-	for (int i = 0; i < calls; i++)
-		deep_by(depth, i & 1);
+	for (int i = 0; i < calls; i++) {
+		way = way * 6364136223846793005ul + 1442695040888963407ul;
+		deep_by(depth, way ^ way >> 32);
+	}
 	return now() - from;
 }
 

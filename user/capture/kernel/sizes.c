@@ -19,10 +19,11 @@
 #define CALLS_MAX 65536u
 /* Accounts are per CPU, and there may be hundreds of CPUs. */
 #define ACCOUNTS_LEAST 256
-#define SLOT_SZ 18100
-/* Each slot remembers a walk: the more there are, the fewer displace each other. 8 per CPU are enough for walks in progress. */
+/* Of walks in progress. */
 #define SLOTS_OF_CPU 8
 #define SLOTS_MAX 512u
+#define KNOWN_SZ 2700
+#define KNOWN_MAX 2048u
 #define RING_MAX (4u << 20)
 /* For the probes with which one helper is tried. */
 #define SMALL 64
@@ -46,11 +47,20 @@ static uint64_t memory_of(const struct probe_config *cfg)
 	return cfg->memory ? cfg->memory : UINT64_MAX;
 }
 
-/* A power of two: slots for walks in progress, and more to remember walks. */
-static uint32_t slots_of(uint32_t cpus, uint64_t share)
+/* A power of two. */
+static uint32_t slots_of(uint32_t cpus)
 {
 	uint32_t n = SLOTS_OF_CPU;
-	while (n < SLOTS_MAX && (n / SLOTS_OF_CPU < cpus || 2ull * n * SLOT_SZ <= share))
+	while (n < SLOTS_MAX && n / SLOTS_OF_CPU < cpus)
+		n *= 2;
+	return n;
+}
+
+/* A power of two: the more there are, the fewer displace each other. */
+static uint32_t known_of(uint64_t share)
+{
+	uint32_t n = 1;
+	while (n < KNOWN_MAX && 2ull * n * KNOWN_SZ <= share)
 		n *= 2;
 	return n;
 }
@@ -70,7 +80,8 @@ struct sizes sizes_of(const struct probe_config *cfg)
 		.chunks = within(memory / 4, sizeof(struct alys_chunk), 1, ALYS_MAX_CHUNKS),
 		.accounts = small ? SMALL
 				  : within(memory / 100, cpus * sizeof(struct alys_calls), ACCOUNTS_LEAST, ALYS_MAX_ACCOUNTS),
-		.slots = slots_of(cpus, small ? 0 : memory / 50),
+		.slots = slots_of(cpus),
+		.known = known_of(small ? 0 : memory / 50),
 	};
 }
 
@@ -88,6 +99,7 @@ int sizes_set(struct alys_bpf *skel, const struct probe_config *cfg)
 		{ skel->maps.mappings, s.mappings, false },
 		{ skel->maps.calls, s.accounts, false },
 		{ skel->maps.walk_slots, s.slots, false },
+		{ skel->maps.known_stacks, s.known, false },
 		{ skel->maps.taken, cfg->windowed ? ALYS_TAKEN_SLOTS : 1, false },
 		{ skel->maps.entered, cfg->counts_calls ? ALYS_MAX_ENTERED : 1, false },
 		{ skel->maps.targets, SMALL, true },

@@ -19,6 +19,7 @@ struct sizes {
 	uint32_t chunks;   /* of rows */
 	uint32_t accounts; /* functions whose calls are counted one by one */
 	uint32_t slots;    /* simultaneous walks */
+	uint32_t known;    /* stacks that need not be walked again */
 };
 
 /* Bytes of the maps that are sized by available memory. */

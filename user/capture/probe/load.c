@@ -67,6 +67,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.noted = cfg->noted,
 		.recall = cfg->check_stacks ? ALYS_RECALL_CHECK : ALYS_RECALL_ALIKE,
 		.walk_slots = sizes_of(cfg).slots,
+		.known_stacks = sizes_of(cfg).known,
 		.walk_alone = p->facts.preempt_off,
 		.rss_batch = counter_batch(),
 	};

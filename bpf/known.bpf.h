@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Known stacks. A walk depends on the registers it starts from, the words it reads, and the tables. While these are as they were,
+ * the stack is the same, and comparing a word costs a tenth of walking a frame.
+ *
+ * A stack is looked for by the words in which it differs from others that begin at the same probe and depth: `branches` says which
+ * word is the first of them, the value of that word leads to the next branch, or to the stack. That is only where to look: all words
+ * are compared.
+ *
+ * A frame's caller was found by two words, its return address and the saved fp. A stack of which a step read other words, or whose
+ * code has no table, is not known.
+ */
+#ifndef ALYS_KNOWN_BPF_H
+#define ALYS_KNOWN_BPF_H
+
+#define KNOWN_STACKS 2048 /* at most */
+#define KNOWN_GROUPS 64   /* of words, in a stack. A power of two. */
+#define GROUP_WORDS 4
+#define BRANCHES 4096
+#define BRANCH_DEPTH 8 /* branches on the way to a stack */
+/*
+ * Where stacks do not come again, looking for them is in vain. A stack that is found is worth some more that are not; when that is
+ * used up, one walk in TRY_EVERY is looked for, and learned. Until then, one in LEARN_EVERY of those that were not found.
+ */
+#define WORTH 8
+#define WORTH_MOST 64
+#define TRY_EVERY 16
+#define LEARN_EVERY 4
+/* Frames per call: the verifier follows each of them. */
+#define LIST_FRAMES 8
+
+/* Words of the stack, and their offsets in the window that the walk begins with, plus WORD_IS_FP. */
+struct known_words {
+	__u64 value[GROUP_WORDS];
+	__u16 at[GROUP_WORDS];
+};
+
+#define WORD_IS_FP 1 /* a saved fp; the others are return addresses */
+
+/* What is read of most stacks lies together: on a busy processor, each line of its cache more costs as much as ten comparisons. */
+struct known_stack {
+	__u32 version; /* odd while it is written */
+	__u16 groups;  /* 0 = no stack */
+	__u16 reach;   /* bytes of the window that hold the words */
+	__u64 owner;   /* process and program: initial value of its stack hashes */
+	__u64 salt;    /* of its mapping list */
+	__u64 changes; /* map_list_changes + 1 when that was compared */
+	__u64 ip, sp, bp, cfa, caller;
+	__u64 hash;
+	__u64 sent; /* see stack_send */
+	__u32 n;    /* frames */
+	__u16 end;  /* ALYS_STOP_* */
+	__u16 needs_bp;
+	struct known_words words[KNOWN_GROUPS]; /* the last one repeats up to the end of its group */
+};
+
+/* Written by walks that claim an entry by its version; read by all. Full: a stack replaces another. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, KNOWN_STACKS);
+	__type(key, __u32);
+	__type(value, struct known_stack);
+} known_stacks SEC(".maps") __weak;
+
+/*
+ * Direct-mapped by the lower bits of a key, whose upper half is the upper half of the entry; then 16 bits: bytes of stack that
+ * walks from a first key need, 0 = not known; then 16 bits: 1 + index of the word by which stacks differ, or BRANCH_ENDS, or 0. Whole
+ * words, so that a reader sees an old or a new one.
+ */
+__u64 branches[BRANCHES] __weak = {};
+
+#define BRANCH_WORD 0xffff
+#define BRANCH_ENDS 0x8000 /* there was a stack in known_stacks */
+
+static __always_inline __u64 branch_at(__u64 key)
+{
+	__u64 b = *(volatile __u64 *)&branches[key & (BRANCHES - 1)];
+	return (b ^ key) >> 32 ? 0 : b;
+}
+
+static __always_inline __u32 branch_reach(__u64 b)
+{
+	return b >> 16 & 0xffff;
+}
+
+static __always_inline void branch_set(__u64 key, __u64 reach, __u64 word)
+{
+	*(volatile __u64 *)&branches[key & (BRANCHES - 1)] = (key & 0xffffffff00000000) | reach << 16 | word;
+}
+
+static __always_inline struct known_stack *known_at(__u64 key)
+{
+	__u32 i = key & (config.known_stacks - 1);
+	return bpf_map_lookup_elem(&known_stacks, &i);
+}
+
+static __always_inline __u64 window_word(const struct walk_slot *w, __u64 i)
+{
+	return CODE_ADDRESS(w->window[i & (WINDOW_WORDS - 1)]);
+}
+
+/* Reads what walks from here needed until now. */
+static __always_inline void window_begin(struct walk_slot *w)
+{
+	struct walk_state *s = &w->s;
+	s->root = stack_mix(stack_mix(s->hash ^ s->ip, s->sp), link_key(s));
+	__u64 reach = config.recall ? branch_reach(branch_at(s->root)) : 0;
+	window_reach(w, s->from, s->from + (reach ?: window_span(s->from)));
+}
+
+/* Where a stack with these words would be; false if there is none. */
+static __always_inline bool known_key(struct walk_slot *w)
+{
+	__u64 key = w->s.root, word = 0;
+	for (int i = 0; i < BRANCH_DEPTH; i++) {
+		word = branch_at(key) & BRANCH_WORD;
+		if (!word || word * 8 > w->s.window_sz)
+			break;
+		key = stack_mix(key, window_word(w, word - 1));
+	}
+	w->s.key = key;
+	return word == BRANCH_ENDS;
+}
+
+static __always_inline bool known_begins(const struct walk_slot *w, const struct known_stack *k)
+{
+	const struct walk_state *s = &w->s;
+	return k->owner == s->hash && k->ip == s->ip && k->sp == s->sp && k->cfa == s->entry_cfa &&
+	       (k->bp == s->bp || !k->needs_bp) && link_is(w, k->caller) && k->reach <= s->window_sz;
+}
+
+static __always_inline __u64 word_differs(const struct walk_slot *w, const struct known_words *g, int i)
+{
+	return CODE_ADDRESS(*(const __u64 *)((const char *)w->window + (g->at[i] & (WINDOW_SZ - 8))) ^ g->value[i]);
+}
+
+/* Without a branch for each word, because they nearly always are as before. Returns the first group that is not. */
+static __always_inline __u32 words_same(const struct walk_slot *w, const struct known_stack *k)
+{
+	__u32 n = k->groups, i;
+	for (i = 0; i < KNOWN_GROUPS; i++) {
+		const struct known_words *g = &k->words[i];
+		if (i >= n || (word_differs(w, g, 0) | word_differs(w, g, 1) | word_differs(w, g, 2) | word_differs(w, g, 3)))
+			break;
+	}
+	return i;
+}
+
+#define NO_WORD WINDOW_SZ
+
+/* Offset of the first word of this kind that differs in a group. */
+static __always_inline __u32 differing_word(const struct walk_slot *w, const struct known_stack *k, __u32 group, __u32 kind)
+{
+	const struct known_words *g = &k->words[group & (KNOWN_GROUPS - 1)];
+	__u32 at = NO_WORD;
+	for (int i = GROUP_WORDS - 1; i >= 0; i--)
+		at = (g->at[i] & WORD_IS_FP) == kind && word_differs(w, g, i) ? g->at[i] & (WINDOW_SZ - 8) : at;
+	return at;
+}
+
+/*
+ * Another stack begins like the known one, but differs in this group: from now on, both are looked for by the first return address
+ * that differs, if it is near, else by the first saved fp. That may be data in other stacks, which would be looked for in vain.
+ * Global, so that it is verified once.
+ */
+__noinline int branch_grow(__u32 slot, __u32 group)
+{
+	struct walk_slot *w = slot_at(slot);
+	struct known_stack *k = w ? known_at(w->s.key) : NULL;
+	if (!k)
+		return 0;
+	__u32 at = differing_word(w, k, group, 0);
+	if (at == NO_WORD && group + 1 < k->groups)
+		at = differing_word(w, k, group + 1, 0);
+	if (at == NO_WORD)
+		at = differing_word(w, k, group, WORD_IS_FP);
+	if (at == NO_WORD) /* changed meanwhile */
+		return 0;
+	__u64 key = w->s.key;
+	branch_set(key, branch_reach(branch_at(key)), at / 8 + 1);
+	w->s.key = stack_mix(key, window_word(w, at / 8));
+	return 0;
+}
+
+static __always_inline bool known_claim(struct known_stack *k, __u32 version)
+{
+	return !(version & 1) && __sync_val_compare_and_swap(&k->version, version, version + 1) == version;
+}
+
+/* Lists have changed. Is this process' still the same? */
+static __always_inline bool known_renew(struct walk_slot *w, struct known_stack *k, __u32 *version, __u64 changes)
+{
+	lists_find(w);
+	if (k->salt != w->s.salt || !known_claim(k, *version))
+		return false;
+	k->changes = changes;
+	*version += 2;
+	word_publish(&k->version, *version);
+	return true;
+}
+
+/* Is it the stack of this walk? Then rec has its hash, n and end. */
+static __always_inline bool known_is(struct walk_slot *w, struct known_stack *k, __u32 slot)
+{
+	__u32 version = word_acquire(&k->version);
+	__u64 changes = *(volatile __u64 *)&map_list_changes + 1;
+	if (version & 1 || !k->groups || !known_begins(w, k))
+		return false;
+	__u32 same = words_same(w, k);
+	if (same < k->groups) {
+		if (w->s.learns)
+			branch_grow(slot, same);
+		return false;
+	}
+	if (k->changes != changes && !known_renew(w, k, &version, changes))
+		return false;
+	w->rec.hash = k->hash;
+	w->rec.n = k->n;
+	w->rec.end = k->end;
+	w->s.sent = k->sent;
+	w->s.known_salt = k->salt;
+	return word_acquire(&k->version) == version;
+}
+
+/* Shall the stack be looked for? */
+static __always_inline bool known_pays(struct walk_slot *w)
+{
+	__u32 n = w->m.walked++;
+	w->s.learns = n % (w->m.worth ? LEARN_EVERY : TRY_EVERY) == 0;
+	if (!w->m.worth)
+		return w->s.learns;
+	w->m.worth--;
+	return true;
+}
+
+/* Is the walk that begins in this slot known? Global, so that it is verified once. */
+__noinline int known_find(__u32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	if (!w || !known_pays(w))
+		return 0;
+	struct known_stack *k = known_key(w) ? known_at(w->s.key) : NULL;
+	if (!k || !known_is(w, k, slot))
+		return 0;
+	w->m.worth = w->m.worth < WORTH_MOST - WORTH ? w->m.worth + WORTH : WORTH_MOST;
+	return 1;
+}
+
+/* Index of a word in the first window; more than it has if the word lies elsewhere. */
+static __always_inline __u64 word_index(const struct walk_state *s, __u64 at)
+{
+	return (at - s->from) / 8;
+}
+
+static __always_inline void word_add(struct known_stack *k, __u32 n, __u32 at, __u64 value)
+{
+	struct known_words *g = &k->words[n / GROUP_WORDS & (KNOWN_GROUPS - 1)];
+	g->value[n & (GROUP_WORDS - 1)] = value;
+	g->at[n & (GROUP_WORDS - 1)] = at;
+}
+
+/* Lists what step_is compares in the step from f to next; false if that is not all in the window. */
+static __always_inline bool step_list(struct walk_state *s, struct known_stack *k, const struct walk_frame *f,
+				      const struct walk_frame *next)
+{
+	__u64 saved = word_index(s, f->at & ~WALK_FRAME_FLAGS), back = word_index(s, RETURN_AT(f, next));
+	__u32 n = s->words;
+	if (STEP_READS_NOTHING(f))
+		return true;
+	if (saved > back || back >= WINDOW_WORDS || n + 2 > KNOWN_GROUPS * GROUP_WORDS)
+		return false;
+	word_add(k, n, saved * 8 | WORD_IS_FP, next->bp);
+	n += step_has_bp(f, next); /* if not, the next word replaces it */
+	word_add(k, n, back * 8, next->ip);
+	s->words = n + 1;
+	k->reach = (back + 1) * 8;
+	return true;
+}
+
+/* Lists the words of some more frames; 0 when it is done, or cannot. Global, so that it is verified once. */
+__noinline int words_list(__u32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	struct known_stack *k = w ? known_at(w->s.key) : NULL;
+	if (!k)
+		return 0;
+	for (int i = 0; i < LIST_FRAMES; i++) {
+		__u32 at = w->m.first + w->s.next;
+		if (w->s.next + 1 >= w->m.kept || !step_list(&w->s, k, frame_of(w, at), frame_of(w, at + 1)))
+			return 0;
+		w->s.next++;
+	}
+	return 1;
+}
+
+static __always_inline void words_pad(struct walk_slot *w, struct known_stack *k)
+{
+	__u32 n = w->s.words;
+	struct known_words *g = &k->words[(n - 1) / GROUP_WORDS & (KNOWN_GROUPS - 1)];
+	__u32 last = (n - 1) & (GROUP_WORDS - 1);
+	for (__u32 i = 1; i < GROUP_WORDS; i++) {
+		if (i <= last)
+			continue;
+		g->value[i] = g->value[last];
+		g->at[i] = g->at[last];
+	}
+	k->groups = (n + GROUP_WORDS - 1) / GROUP_WORDS;
+}
+
+/* The walk that has ended in this slot, into the entry claimed. */
+static __always_inline void known_fill(struct walk_slot *w, struct known_stack *k, __u32 slot)
+{
+	struct walk_state *s = &w->s;
+	struct walk_frame *f = frame_of(w, w->m.first);
+	k->groups = 0;
+	k->owner = s->hash;
+	k->salt = s->salt;
+	k->changes = w->m.changes;
+	k->ip = f->ip;
+	k->sp = f->sp;
+	k->bp = f->bp;
+	k->needs_bp = !!(f->at & WALK_FRAME_NEEDS_BP);
+	k->cfa = s->entry_cfa;
+	k->caller = frame_of(w, w->m.first + 1)->ip;
+	k->hash = s->walked;
+	k->sent = s->sent;
+	k->n = w->rec.n;
+	k->end = w->rec.end;
+	s->next = 0;
+	s->words = 0;
+	for (int i = 0; i < WALK_REMEMBERED / LIST_FRAMES; i++) {
+		if (!words_list(slot))
+			break;
+	}
+	if (s->words && s->next + 1 >= w->m.kept)
+		words_pad(w, k);
+}
+
+/* A stack that needs so many bytes is at s->key. */
+static __always_inline void branch_end(struct walk_state *s, __u64 reach)
+{
+	__u64 end = branch_at(s->key), first;
+	if (!(end & BRANCH_WORD))
+		branch_set(s->key, branch_reach(end), BRANCH_ENDS);
+	first = branch_at(s->root);
+	if (branch_reach(first) < reach)
+		branch_set(s->root, reach, first & BRANCH_WORD);
+}
+
+/* The walk in this slot has ended, in s->walked. Global, so that it is verified once. */
+__noinline int known_learn(__u32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	struct known_stack *k = w && w->m.sure && w->m.kept > 1 ? known_at(w->s.key) : NULL;
+	if (!k)
+		return 0;
+	__u32 version = word_acquire(&k->version);
+	if (!known_claim(k, version))
+		return 0;
+	known_fill(w, k, slot);
+	if (k->groups)
+		branch_end(&w->s, k->reach);
+	word_publish(&k->version, version + 2);
+	return 0;
+}
+
+#endif
