@@ -433,10 +433,10 @@ struct alys_object {
 #define ALYS_WALK_TABLES 1 /* by unwind rows */
 #define ALYS_WALK_SLEEP 2  /* the same, faulting pages in: sleepable programs */
 
-/* Use of remembered walks. */
+/* Use of known stacks and of remembered walks. */
 #define ALYS_RECALL_NEVER 0
-#define ALYS_RECALL_ALIKE 1 /* a stack like the remembered one is not walked again */
-#define ALYS_RECALL_CHECK 2 /* it is walked again and compared */
+#define ALYS_RECALL_ALIKE 1 /* known stacks are not walked again, nor frames of the last walk */
+#define ALYS_RECALL_CHECK 2 /* they are walked again and compared */
 
 /*
  * Key of `entered`: a function chosen by --calls, in one program of a process: `program` is the kernel's own count of
@@ -517,7 +517,7 @@ struct alys_config {
 	  "blocks freed before, which the C library frees from a thread's cache when it ends")                                   \
 	X(30, TRAPS, NOTE, "traps", "times that probes stopped a thread, with --max-overhead")                                   \
 	X(31, OUTSIDE, NOTE, "outside-windows", "calls that met a probe while it came or went: no hits")                         \
-	X(32, WALKS_COMPARED, NOTE, "walks-compared", "remembered stacks that were walked once more (--check-stacks)")           \
+	X(32, WALKS_COMPARED, NOTE, "walks-compared", "known or remembered stacks that were walked once more (--check-stacks)")  \
 	X(33, WALKS_DIFFER, NOTE, "walks-differ", "of these, those that were found to be others: a fault in this program")       \
 	X(34, GC_UNREPORTED, NOTE, "collections-unreported",                                                                     \
 	  "1: a collector's counter was not what its probes had reported; up to 63 blocks of a thread may have the number "      \

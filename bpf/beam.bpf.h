@@ -43,6 +43,8 @@ static __noinline int beam_allocated(const struct beam_heap *h, __u64 *out)
 	       h->hend - h->heap == WORD_SZ * h->heap_sz;
 }
 
+#define BEAM_WORDS 512 /* of a stack, at most */
+
 /* A scan over the stack, word by word. */
 struct beam_scan {
 	struct walk_slot *w;
@@ -56,7 +58,7 @@ static long beam_step(__u32 i, struct beam_scan *s)
 {
 	struct walk_slot *w = s->w;
 	__u32 n = s->n;
-	if (i >= s->words || i >= WINDOW_WORDS)
+	if (i >= s->words || i >= BEAM_WORDS)
 		return 1;
 	__u64 word = w->window[i];
 	if (!word || word & TERM_TAG || word - s->heap <= s->size)
@@ -74,7 +76,7 @@ static long beam_step(__u32 i, struct beam_scan *s)
 static __noinline int beam_scan(struct beam_scan *s)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
-		bpf_loop(WINDOW_WORDS, beam_step, s, 0);
+		bpf_loop(BEAM_WORDS, beam_step, s, 0);
 		return 0;
 	}
 	for (__u32 i = 0; i < WORDS_UNROLLED; i++) {
@@ -87,14 +89,14 @@ static __noinline int beam_scan(struct beam_scan *s)
 }
 
 /*
- * From the probe to the outermost Erlang function; at most WINDOW_WORDS words. Functions written in C are not in it.
+ * From the probe to the outermost Erlang function; at most BEAM_WORDS words. Functions written in C are not in it.
  * function: the one that called the VM, where the stack does not have it; else 0.
  */
 static __noinline int beam_walk(struct pt_regs *ctx, struct walk_slot *w, const struct beam_heap *h, __u64 function)
 {
 	__u64 words = (h->hend - h->stop) / WORD_SZ;
 	struct beam_scan s = { .w = w, .heap = h->heap, .size = h->hend - h->heap, .n = 1 };
-	s.words = words < WINDOW_WORDS ? words : WINDOW_WORDS;
+	s.words = words < BEAM_WORDS ? words : BEAM_WORDS;
 	w->m.kept = 0; /* no walk by tables may go on from here */
 	slot_renew(w);
 	w->ips[0] = PT_REGS_IP(ctx);
@@ -103,7 +105,7 @@ static __noinline int beam_walk(struct pt_regs *ctx, struct walk_slot *w, const 
 		w->ips[s.n++] = function;
 		w->rec.hash = stack_mix(w->rec.hash, function);
 	}
-	w->rec.end = words <= WINDOW_WORDS ? ALYS_STOP_COMPLETE : ALYS_STOP_TRUNCATED;
+	w->rec.end = words <= BEAM_WORDS ? ALYS_STOP_COMPLETE : ALYS_STOP_TRUNCATED;
 	if (bpf_probe_read_user(w->window, s.words * WORD_SZ, (void *)h->stop))
 		w->rec.end = ALYS_STOP_FAULT;
 	else

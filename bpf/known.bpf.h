@@ -7,8 +7,8 @@
  * word is the first of them, the value of that word leads to the next branch, or to the stack. That is only where to look: all words
  * are compared.
  *
- * A frame's caller was found by two words, its return address and the saved fp. A stack of which a step read other words, or whose
- * code has no table, is not known.
+ * A frame's caller was found by two words, its return address and the saved fp. A stack of which a step read other words, or was
+ * in code of no mapping, is not known.
  */
 #ifndef ALYS_KNOWN_BPF_H
 #define ALYS_KNOWN_BPF_H
@@ -112,13 +112,15 @@ static __always_inline void window_begin(struct walk_slot *w)
 static __always_inline bool known_key(struct walk_slot *w)
 {
 	__u64 key = w->s.root, word = 0;
-	for (int i = 0; i < BRANCH_DEPTH; i++) {
+	__u32 depth;
+	for (depth = 0; depth <= BRANCH_DEPTH; depth++) {
 		word = branch_at(key) & BRANCH_WORD;
 		if (!word || word * 8 > w->s.window_sz)
 			break;
 		key = stack_mix(key, window_word(w, word - 1));
 	}
 	w->s.key = key;
+	w->s.depth = depth;
 	return word == BRANCH_ENDS;
 }
 
@@ -208,7 +210,7 @@ static __always_inline bool known_is(struct walk_slot *w, struct known_stack *k,
 		return false;
 	__u32 same = words_same(w, k);
 	if (same < k->groups) {
-		if (w->s.learns)
+		if (w->s.learns && w->s.depth < BRANCH_DEPTH)
 			branch_grow(slot, same);
 		return false;
 	}
@@ -273,7 +275,8 @@ static __always_inline bool step_list(struct walk_state *s, struct known_stack *
 	n += step_has_bp(f, next); /* if not, the next word replaces it */
 	word_add(k, n, back * 8, next->ip);
 	s->words = n + 1;
-	k->reach = (back + 1) * 8;
+	if (k->reach < (back + 1) * 8)
+		k->reach = (back + 1) * 8;
 	return true;
 }
 
@@ -313,6 +316,7 @@ static __always_inline void known_fill(struct walk_slot *w, struct known_stack *
 	struct walk_state *s = &w->s;
 	struct walk_frame *f = frame_of(w, w->m.first);
 	k->groups = 0;
+	k->reach = 0;
 	k->owner = s->hash;
 	k->salt = s->salt;
 	k->changes = w->m.changes;

@@ -16,7 +16,7 @@
 /* Frames per call: the verifier follows each of them. */
 #define MERGE_FRAMES 12
 
-/* Reads all that the last walk needed at once, across page boundaries: it was readable a moment ago. */
+/* Reads all that an earlier walk needed at once, across page boundaries: it was readable a moment ago. */
 static __always_inline int window_reach(struct walk_slot *w, __u64 at, __u64 top)
 {
 	__u64 span = top - at;

@@ -66,7 +66,7 @@ static __always_inline void miss_send(__u64 addr)
 	emit_proc(ALYS_EV_MISS, addr, BPF_RB_FORCE_WAKEUP);
 }
 
-/* The mark of the stack in this slot: as long as the loader has the stack, its entry in `seen` has the mark. */
+/* What says, in `seen` or with a known stack, that the loader has the stack. */
 static __always_inline __u64 stack_mark(__u64 hash)
 {
 	return hash ^ *(volatile __u64 *)&seen_generation;
@@ -86,7 +86,9 @@ static __always_inline __u64 *seen_at(__u64 hash)
 static __always_inline __u64 stack_send(struct walk_slot *w)
 {
 	__u64 *had = seen_at(w->rec.hash), mark = stack_mark(w->rec.hash);
-	if (!had || *had == mark)
+	if (!had)
+		return 0;
+	if (*had == mark)
 		return mark;
 	head_fill(&w->rec.h, ALYS_EV_STACK);
 	__u64 n = w->rec.n;
@@ -233,10 +235,11 @@ static __always_inline void stack_check(struct pt_regs *ctx, __u64 cfa, __u32 sl
 static __noinline int stack_known(__u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
-	if (!w || !config.recall || !known_find(slot) || !stack_is_sent(w))
+	if (!w || !config.recall || !known_find(slot))
 		return 0;
-	w->s.known = 1;
-	return 1;
+	w->s.known = stack_is_sent(w);
+	w->s.learns = 1; /* that it is sent */
+	return w->s.known;
 }
 
 /* config is rodata, so that the verifier sees only one of the branches. memory: as in struct alys_ev_stack. */

@@ -28,8 +28,9 @@
 #include "machine.bpf.h"
 #include "unwind_maps.bpf.h"
 
-#define WALK_SLOTS 512 /* at most; a walk that finds none of its processor's free is counted */
+#define WALK_SLOTS 512 /* at most; a walk that finds none of WALK_SLOTS_NEAR free is counted */
 #define WALK_SLOTS_OF_CPU 8
+#define WALK_SLOTS_NEAR 64
 #define WALK_REMEMBERED 128 /* frames, a power of two: the outer ones of deeper stacks are walked each time */
 #define WALK_FRAMES 6       /* per call of walk_on */
 #define WALK_FRAMES_FIRST 2
@@ -77,6 +78,7 @@ struct walk_state {
 	__u32 kept;       /* how many */
 	__u32 bp_from;    /* first of them that has the current fp */
 	__u32 words;      /* listed of this walk */
+	__u32 depth;      /* branches on the way to key */
 	__u8 may_sleep;   /* unreadable memory is reported and does not end the walk */
 	__u8 by_fp;       /* the last step went by the frame pointer */
 	__u8 signal;      /* the current rule is a signal frame */
@@ -103,7 +105,7 @@ struct walk_frame {
 #define WALK_FRAME_BY_BP (WALK_FRAME_USES_BP | WALK_FRAME_NEEDS_BP)
 #define WALK_FRAME_FLAGS (7 | WALK_FRAME_BY_BP)
 
-/* Whose walk the slot remembers. */
+/* What the slot remembers: of its last walk, and of how many came again. */
 struct walk_memory {
 	__u64 owner;   /* process and program: initial value of its stack hashes */
 	__u64 salt;    /* of its mapping list */
@@ -122,6 +124,7 @@ struct walk_slot {
 	struct walk_memory m;
 	struct walk_frame frames[2 * WALK_REMEMBERED]; /* the last walk's, and this one's */
 	__u64 window[WINDOW_WORDS];                    /* of the target's stack */
+	__u32 busy;                                    /* the slot is claimed */
 };
 
 /*
@@ -134,8 +137,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct walk_slot);
 } walk_slots SEC(".maps") __weak;
-
-__u32 walk_busy[WALK_SLOTS] __weak = {};
 
 /*
  * Recently found rows, direct-mapped, all processes together: 44 bits of the salted pc, then the row. One load replaces
@@ -167,24 +168,33 @@ static __always_inline void alone_end(void)
 		bpf_preempt_enable();
 }
 
+static __always_inline struct walk_slot *slot_at(__u32 slot)
+{
+	return bpf_map_lookup_elem(&walk_slots, &slot);
+}
+
 static __always_inline __s32 slot_try(__u32 near)
 {
 	__u32 slot = near & (config.walk_slots - 1) & (WALK_SLOTS - 1);
-	return __sync_lock_test_and_set(&walk_busy[slot], 1) ? -1 : (__s32)slot;
+	struct walk_slot *w = slot_at(slot);
+	return !w || __sync_lock_test_and_set(&w->busy, 1) ? -1 : (__s32)slot;
 }
 
-/* Global, because otherwise the verifier would follow each of the loop's exits through the rest of the program. */
+/*
+ * Other processors' spare ones, too: any number of tasks may wait for a page in the middle of their walks. Global, because
+ * otherwise the verifier would follow each of the loop's exits through the rest of the program.
+ */
 __noinline int slot_search(__u32 near)
 {
-	for (__u32 i = 1; i < WALK_SLOTS_OF_CPU; i++) {
-		__s32 slot = slot_try(near + i);
+	for (__u32 i = 1; i < WALK_SLOTS_NEAR; i++) {
+		__s32 slot = i % WALK_SLOTS_OF_CPU ? slot_try(near + i) : -1;
 		if (slot >= 0)
 			return slot;
 	}
 	return -1;
 }
 
-/* The same one again and again, which is then in the processor's cache; another one if a task there was interrupted in its walk. */
+/* The processor's first one again and again, which is then in its cache; others if a task there was interrupted in its walk. */
 static __always_inline __s32 slot_claim(void)
 {
 	__u32 near = bpf_get_smp_processor_id() * WALK_SLOTS_OF_CPU;
@@ -194,12 +204,9 @@ static __always_inline __s32 slot_claim(void)
 
 static __always_inline void slot_release(__u32 slot)
 {
-	word_release(&walk_busy[slot & (WALK_SLOTS - 1)]);
-}
-
-static __always_inline struct walk_slot *slot_at(__u32 slot)
-{
-	return bpf_map_lookup_elem(&walk_slots, &slot);
+	struct walk_slot *w = slot_at(slot);
+	if (w)
+		word_release(&w->busy);
 }
 
 static __always_inline __u64 stack_mix(__u64 h, __u64 v)

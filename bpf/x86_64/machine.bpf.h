@@ -29,9 +29,10 @@ static __always_inline void word_release(__u32 *word)
 	*(volatile __u32 *)word = 0;
 }
 
-/* Loads are seen in order, too: what is read after it is as new as the word, or newer. */
+/* Loads are in order, too: what is read after it is as new as the word, or newer; and what was read before it, as old, or older. */
 static __always_inline __u32 word_acquire(__u32 *word)
 {
+	asm volatile("" ::: "memory");
 	__u32 value = *(volatile __u32 *)word;
 	asm volatile("" ::: "memory");
 	return value;

@@ -85,6 +85,7 @@ static __always_inline void walk_again(struct pt_regs *ctx, __u64 cfa, __u32 slo
 {
 	__u64 known = w->rec.hash;
 	walk_begin(ctx, w, cfa, stack_owner());
+	w->m.kept = 0;
 	walk_tables(slot);
 	__sync_fetch_and_add(&counts.known, 1);
 	if (w->rec.hash != known)
@@ -177,7 +178,7 @@ int price_get_stack(struct pt_regs *ctx)
 	__s32 slot = is_target() ? slot_claim() : -1;
 	struct walk_slot *w = slot >= 0 ? slot_at(slot) : NULL;
 	if (w) {
-		bpf_get_stack(ctx, w->window, sizeof(w->window), BPF_F_USER_STACK);
+		bpf_get_stack(ctx, w->window, 8 * KERNEL_FRAMES, BPF_F_USER_STACK);
 		slot_release(slot);
 	}
 	return 0;

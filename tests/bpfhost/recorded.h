@@ -158,7 +158,7 @@ static void walk_both_ways(const struct recording *r, const char *name, uint64_t
 			 recalled.rec.end);
 }
 
-#define BEHIND 8192 /* zeros above the recording: a word more or less of a window makes no difference there */
+#define BEHIND 32768 /* zeros above the recording: a word more or less of a window makes no difference there */
 
 static void walk_then(const struct recording *r, const char *name, const uint8_t *stack, const uint8_t *other, int times,
 		      uint64_t bp)

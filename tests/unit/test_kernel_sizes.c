@@ -31,6 +31,10 @@ static void as_large_as_of_use(void **state)
 	assert_int_equal(sizes_of(&any).chunks, ALYS_MAX_CHUNKS);
 	assert_int_equal(sizes_of(&any).mappings, ALYS_MAX_MAPPINGS);
 	assert_int_equal(sizes_of(&any).accounts, ALYS_MAX_ACCOUNTS);
+	assert_int_equal(sizes_of(&any).slots, 64);
+	assert_int_equal(sizes_of(&any).known, 1);
+	any.max_frames = 64;
+	assert_int_equal(sizes_of(&any).known, 2048);
 	assert_int_equal(sizes_of(&(struct probe_config){ 0 }).sampled, 1);
 }
 
@@ -70,7 +74,7 @@ static void processors_share_what_they_have(void **state)
 		assert_true(s.accounts >= 256);
 		assert_true(s.accounts == 256 ||
 			    (uint64_t)s.accounts * sizeof(struct alys_calls) * (uint64_t)processors <= c.memory / 100);
-		assert_true(s.slots <= 512);
+		assert_true(s.slots >= 8 && s.slots <= 512 && (uint64_t)s.slots * 29000 <= c.memory / 20);
 	}
 	processors = 2;
 }

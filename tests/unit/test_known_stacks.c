@@ -79,6 +79,22 @@ static void test_stacks_in_turn(void **state)
 	assert_in_range(known, 18, 36);
 }
 
+/* More branches than are followed: the last stack takes the place of another. */
+static void test_many_branches(void **state)
+{
+	uint64_t seed = 1;
+	(void)state;
+	for (int n = 0; n < 500; n++) {
+		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		for (int i = 0; i < DEPTH; i++)
+			set_caller(i, 8 + 8 * (seed >> (40 + i) & 1));
+		int walks = 0;
+		while (!walk())
+			walks++;
+		assert_in_range(walks, 0, BRANCH_DEPTH);
+	}
+}
+
 /* With room for one stack, another one takes its place. */
 static void test_displaced(void **state)
 {
@@ -184,10 +200,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_stacks_in_turn, begin), cmocka_unit_test_setup(test_displaced, begin),
-		cmocka_unit_test_setup(test_in_vain, begin),        cmocka_unit_test_setup(test_data, begin),
-		cmocka_unit_test_setup(test_saved_fp, begin),       cmocka_unit_test_setup(test_other_tables, begin),
-		cmocka_unit_test_setup(test_other_program, begin),  cmocka_unit_test_setup(test_being_written, begin),
-		cmocka_unit_test_setup(test_not_learned, begin),
+		cmocka_unit_test_setup(test_in_vain, begin),        cmocka_unit_test_setup(test_many_branches, begin),
+		cmocka_unit_test_setup(test_data, begin),           cmocka_unit_test_setup(test_saved_fp, begin),
+		cmocka_unit_test_setup(test_other_tables, begin),   cmocka_unit_test_setup(test_other_program, begin),
+		cmocka_unit_test_setup(test_being_written, begin),  cmocka_unit_test_setup(test_not_learned, begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,8 +19,10 @@
 #define CALLS_MAX 65536u
 /* Accounts are per CPU, and there may be hundreds of CPUs. */
 #define ACCOUNTS_LEAST 256
-/* Of walks in progress. */
+/* Slots of walks in progress. On few CPUs some more: any number of threads may wait for a page. */
+#define SLOT_SZ 29000
 #define SLOTS_OF_CPU 8
+#define SLOTS_LEAST 64u
 #define SLOTS_MAX 512u
 #define KNOWN_SZ 2700
 #define KNOWN_MAX 2048u
@@ -48,10 +50,10 @@ static uint64_t memory_of(const struct probe_config *cfg)
 }
 
 /* A power of two. */
-static uint32_t slots_of(uint32_t cpus)
+static uint32_t slots_of(uint32_t cpus, uint64_t share)
 {
 	uint32_t n = SLOTS_OF_CPU;
-	while (n < SLOTS_MAX && n / SLOTS_OF_CPU < cpus)
+	while (n < SLOTS_MAX && (n < SLOTS_LEAST || n / SLOTS_OF_CPU < cpus) && 2ull * n * SLOT_SZ <= share)
 		n *= 2;
 	return n;
 }
@@ -80,8 +82,8 @@ struct sizes sizes_of(const struct probe_config *cfg)
 		.chunks = within(memory / 4, sizeof(struct alys_chunk), 1, ALYS_MAX_CHUNKS),
 		.accounts = small ? SMALL
 				  : within(memory / 100, cpus * sizeof(struct alys_calls), ACCOUNTS_LEAST, ALYS_MAX_ACCOUNTS),
-		.slots = slots_of(cpus),
-		.known = known_of(small ? 0 : memory / 50),
+		.slots = slots_of(cpus, small ? 0 : memory / 20),
+		.known = known_of(small || !cfg->max_frames ? 0 : memory / 50),
 	};
 }
 
@@ -130,7 +132,8 @@ uint64_t probe_sized(const struct probe_config *cfg)
 {
 	struct sizes s = sizes_of(cfg);
 	return cfg->ring_sz + hash_sz(s.sampled, SAMPLED_SZ) + hash_sz(s.calls, CALL_SZ) +
-	       s.mappings * sizeof(struct alys_mapping) + s.accounts * processors() * sizeof(struct alys_calls);
+	       s.mappings * sizeof(struct alys_mapping) + s.accounts * processors() * sizeof(struct alys_calls) +
+	       (uint64_t)s.slots * SLOT_SZ + (uint64_t)s.known * KNOWN_SZ;
 }
 
 uint32_t probe_ring_share(uint64_t memory, uint32_t room)
