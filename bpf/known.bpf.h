@@ -24,7 +24,7 @@
  */
 #define WORTH 8
 #define WORTH_MOST 64
-#define TRY_EVERY 16
+#define TRY_EVERY 64
 #define LEARN_EVERY 4
 /* Frames per call: the verifier follows each of them. */
 #define LIST_FRAMES 8
@@ -239,7 +239,7 @@ static __always_inline bool known_pays(struct walk_slot *w)
 __noinline int known_find(__u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
-	if (!w || !known_pays(w))
+	if (!w)
 		return 0;
 	struct known_stack *k = known_key(w) ? known_at(w->s.key) : NULL;
 	if (!k || !known_is(w, k, slot))

@@ -141,7 +141,6 @@ static void host_reset(void)
 	map_list_changes++;
 	memset(branches, 0, sizeof(branches));
 	host_slot.rec.end = 0xffff;
-	host_slot.m.walked = host_slot.m.worth = 0;
 }
 
 /* Rows of the page of code at addr; the numbers of their specs count from the specs given. */
@@ -178,6 +177,7 @@ static void host_add_page(uint64_t addr, const uint32_t *rows, uint32_t n, const
 static const struct walk_slot *host_walk(uint64_t ip, uint64_t sp, uint64_t bp, uint64_t cfa)
 {
 	walk_begin(host_regs(ip, sp, bp, host.link), &host_slot, cfa, 1);
+	host_slot.s.learns = 1;
 	host_slot.s.known = known_find(0);
 	struct alys_ev_stack known = host_slot.rec;
 	walk_tables(0);
@@ -188,7 +188,6 @@ static const struct walk_slot *host_walk(uint64_t ip, uint64_t sp, uint64_t bp, 
 	}
 	host_slot.s.walked = host_slot.rec.hash;
 	known_learn(0);
-	host_slot.m.walked = host_slot.m.worth = 0;
 	return &host_slot;
 }
 
