@@ -12,7 +12,7 @@
 #define SP 0x7000ull
 #define CODE 0x1000ull
 #define DEPTH 12 /* callers; each has two words below its return address */
-#define GOES_BY 0x800
+#define GOES_BY 0x800u
 
 static uint64_t words[512];
 
