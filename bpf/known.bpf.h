@@ -343,10 +343,10 @@ static __always_inline void known_fill(struct walk_slot *w, struct known_stack *
 /* A stack that needs so many bytes is at s->key. */
 static __always_inline void branch_end(struct walk_state *s, __u64 reach)
 {
-	__u64 end = branch_at(s->key), first;
+	__u64 end = branch_at(s->key);
 	if (!(end & BRANCH_WORD))
 		branch_set(s->key, branch_reach(end), BRANCH_ENDS);
-	first = branch_at(s->root);
+	__u64 first = branch_at(s->root);
 	if (branch_reach(first) < reach)
 		branch_set(s->root, reach, first & BRANCH_WORD);
 }

@@ -108,8 +108,7 @@ struct walk_frame {
 /* What the slot remembers: of its last walk, and of how many came again. */
 struct walk_memory {
 	__u64 owner;   /* process and program: initial value of its stack hashes */
-	__u64 salt;    /* of its mapping list */
-	__u64 changes; /* map_list_changes + 1 when it was looked up */
+	__u64 changes; /* map_list_changes + 1 when its mapping list was looked up */
 	__u32 first;   /* in `frames`: 0 or WALK_REMEMBERED */
 	__u32 kept;    /* frames; 0 = nothing */
 	__u32 walked;  /* walks */
@@ -573,13 +572,13 @@ static __always_inline void lists_find(struct walk_slot *w)
 		return;
 	__u32 tgid = current_tgid();
 	struct alys_map_list *list = bpf_map_lookup_elem(&map_lists, &tgid);
+	__u64 salt = list ? list->salt : 0;
+	if (m->owner != s->hash || s->salt != salt)
+		m->kept = 0;
 	s->first = list ? list->first : 0;
 	s->n_maps = list ? list->n : 0;
-	s->salt = list ? list->salt : 0;
-	if (m->owner != s->hash || m->salt != s->salt)
-		m->kept = 0;
+	s->salt = salt;
 	m->owner = s->hash;
-	m->salt = s->salt;
 	m->changes = changes;
 }
 

@@ -33,26 +33,11 @@ struct column {
 	const char *name;
 	struct walk_bpf *skel;
 	struct bpf_program *prog;
-	bool anew; /* no stack equals the previous one */
+	bool anew; /* no stack has come before */
 	double ns[DEPTHS][ROUNDS];
 };
 
-enum {
-	NONE,
-	EMPTY,
-	EVENT,
-	KERNEL,
-	WALK,
-	TAKE,
-	ALIKE,
-	TAKE_ALIKE,
-	WALK_SLEEP,
-	TAKE_SLEEP,
-	EMPTY_NEW,
-	WALK_NEW,
-	ALIKE_NEW,
-	COLUMNS
-};
+enum { NONE, EMPTY, EVENT, KERNEL, WALK, TAKE, ALIKE, TAKE_ALIKE, WALK_SLEEP, TAKE_SLEEP, EMPTY_NEW, WALK_NEW, ALIKE_NEW, COLUMNS };
 
 static struct column columns[COLUMNS];
 static FILE *to, *from;
@@ -79,8 +64,7 @@ static struct walk_bpf *load(uint8_t walk, uint8_t recall)
 	s->rodata->config.pac_mask = pac_mask();
 	s->rodata->snap_config.cfa_off = SNAP_CFA_OFF;
 	s->rodata->snap_config.every = 1;
-	bpf_object__for_each_program(p, s->obj)
-	{
+	bpf_object__for_each_program(p, s->obj) {
 		bool wanted = !strncmp(bpf_program__name(p), "price_", 6);
 		bpf_program__set_autoload(p, wanted);
 		attach_prepare(p, true);
@@ -110,7 +94,7 @@ static void publish(struct walk_bpf *s, struct target *t)
 	s->bss->recording = 1;
 }
 
-/* Number of frames found by the last walk, in any slot. */
+/* Number of frames found by the last walk, in whichever slot. */
 static uint32_t frames_walked(struct walk_bpf *s)
 {
 	uint32_t n = 0;
@@ -205,14 +189,12 @@ static bool report(void)
 		printf("%6d", frames[d]);
 		for (int c = EVENT; c < EMPTY_NEW; c++)
 			printf(" %22.0f", median_over(&columns[c], &columns[EMPTY], d));
-		double share =
-			median_over(&columns[WALK], &columns[EMPTY], d) / median_over(&columns[KERNEL], &columns[EMPTY], d);
+		double share = median_over(&columns[WALK], &columns[EMPTY], d) / median_over(&columns[KERNEL], &columns[EMPTY], d);
 		double send = median_over(&columns[TAKE], &columns[WALK], d);
 		double alike = median_over(&columns[ALIKE], &columns[EMPTY], d) / median_over(&columns[WALK], &columns[EMPTY], d);
 		double anew = median_over(&columns[ALIKE_NEW], &columns[EMPTY_NEW], d) /
 			      median_over(&columns[WALK_NEW], &columns[EMPTY_NEW], d);
-		printf("   walk/kernel %.2f, remembered/walk %.2f, new/walk %.2f, dedupe + event %.0f\n", share, alike, anew,
-		       send);
+		printf("   walk/kernel %.2f, remembered/walk %.2f, new/walk %.2f, dedupe + event %.0f\n", share, alike, anew, send);
 		ok &= share < KERNEL_SHARE && alike <= ALIKE_SHARE && anew <= NEW_SHARE && send <= SEND_MAX_NS;
 	}
 	printf("%s: walk below %.1f of the kernel's, dedupe and event at most %d ns\n", ok ? "ok" : "NOT MET", KERNEL_SHARE,

@@ -48,10 +48,12 @@ static __attribute__((noinline)) void deep_by(int depth, unsigned long way)
 		leaf(1);
 		return;
 	}
+	/* clang-format off */
 	switch (way & 15) {
-		WAY(0)
-		WAY(1) WAY(2) WAY(3) WAY(4) WAY(5) WAY(6) WAY(7) WAY(8) WAY(9) WAY(10) WAY(11) WAY(12) WAY(13) WAY(14) WAY(15)
+	WAY(0) WAY(1) WAY(2) WAY(3) WAY(4) WAY(5) WAY(6) WAY(7)
+	WAY(8) WAY(9) WAY(10) WAY(11) WAY(12) WAY(13) WAY(14) WAY(15)
 	}
+	/* clang-format on */
 }
 
 /* Each time another one of 16^depth stacks. */
