@@ -20,12 +20,13 @@
 #define BRANCH_DEPTH 8 /* branches on the way to a stack */
 /*
  * Where stacks do not come again, looking for them is in vain. A stack that is found is worth some more that are not; when that is
- * used up, one walk in TRY_EVERY is looked for, and learned. Until then, one in LEARN_EVERY of those that were not found.
+ * used up, one walk in TRY_EVERY is looked for, and learned. Until then, one in LEARN_EVERY of those that were not found. Both are prime,
+ * and stacks that were found do not count: else, in a loop that passes the same few probes, it could never be a certain one's turn.
  */
 #define WORTH 8
 #define WORTH_MOST 64
-#define TRY_EVERY 64
-#define LEARN_EVERY 4
+#define TRY_EVERY 61
+#define LEARN_EVERY 5
 /* Frames per call: the verifier follows each of them. */
 #define LIST_FRAMES 8
 
@@ -227,8 +228,7 @@ static __always_inline bool known_is(struct walk_slot *w, struct known_stack *k,
 /* Shall the stack be looked for? */
 static __always_inline bool known_pays(struct walk_slot *w)
 {
-	__u32 n = w->m.walked++;
-	w->s.learns = n % (w->m.worth ? LEARN_EVERY : TRY_EVERY) == 0;
+	w->s.learns = w->m.unknown % (w->m.worth ? LEARN_EVERY : TRY_EVERY) == 0;
 	if (!w->m.worth)
 		return w->s.learns;
 	w->m.worth--;
@@ -246,6 +246,14 @@ __noinline int known_find(__u32 slot)
 		return 0;
 	w->m.worth = w->m.worth < WORTH_MOST - WORTH ? w->m.worth + WORTH : WORTH_MOST;
 	return 1;
+}
+
+/* The same for one that is looked for only if that pays. */
+static __always_inline bool known_look(struct walk_slot *w, __u32 slot)
+{
+	bool found = known_pays(w) && known_find(slot);
+	w->m.unknown += !found;
+	return found;
 }
 
 /* Index of a word in the first window; more than it has if the word lies elsewhere. */

@@ -235,7 +235,7 @@ static __always_inline void stack_check(struct pt_regs *ctx, __u64 cfa, __u32 sl
 static __noinline int stack_known(__u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
-	if (!w || !config.recall || !known_pays(w) || !known_find(slot))
+	if (!w || !config.recall || !known_look(w, slot))
 		return 0;
 	w->s.known = stack_is_sent(w);
 	w->s.learns = 1; /* that it is sent */

@@ -111,7 +111,7 @@ struct walk_memory {
 	__u64 changes; /* map_list_changes + 1 when its mapping list was looked up */
 	__u32 first;   /* in `frames`: 0 or WALK_REMEMBERED */
 	__u32 kept;    /* frames; 0 = nothing */
-	__u32 walked;  /* walks */
+	__u32 unknown; /* walks whose stack was not known */
 	__u32 worth;   /* so many stacks may be looked for in vain */
 	__u8 sure;     /* all of it follows from its first registers and the words that can be compared */
 };

@@ -43,6 +43,7 @@ static struct {
 	uint64_t away_from; /* memory from here on is away until it is fetched */
 	uint32_t reads, fetches;
 	uint64_t link; /* aarch64: x30 where the walk begins */
+	bool thrifty;  /* known stacks are looked for and learned as a program does */
 	struct task_struct task;
 } host;
 
@@ -173,12 +174,15 @@ static void host_add_page(uint64_t addr, const uint32_t *rows, uint32_t n, const
 	host.specs_cnt += spec_cnt;
 }
 
-/* A known stack is walked all the same, and must be what the walk finds. All are learned as soon as they come. */
+/*
+ * A known stack is walked all the same, and must be what the walk finds. All are looked for, and learned as soon as they come, unless
+ * host.thrifty.
+ */
 static const struct walk_slot *host_walk(uint64_t ip, uint64_t sp, uint64_t bp, uint64_t cfa)
 {
 	walk_begin(host_regs(ip, sp, bp, host.link), &host_slot, cfa, 1);
 	host_slot.s.learns = 1;
-	host_slot.s.known = known_find(0);
+	host_slot.s.known = host.thrifty ? known_look(&host_slot, 0) : known_find(0);
 	struct alys_ev_stack known = host_slot.rec;
 	walk_tables(0);
 	if (host_slot.s.known) {
@@ -187,7 +191,8 @@ static const struct walk_slot *host_walk(uint64_t ip, uint64_t sp, uint64_t bp, 
 		assert_int_equal(known.end, host_slot.rec.end);
 	}
 	host_slot.s.walked = host_slot.rec.hash;
-	known_learn(0);
+	if (host_slot.s.learns)
+		known_learn(0);
 	return &host_slot;
 }
 

@@ -113,11 +113,26 @@ static void test_in_vain(void **state)
 {
 	int looked_for = 0;
 	(void)state;
-	host_slot.m.walked = 0;
 	host_slot.m.worth = WORTH_MOST;
-	for (int i = 0; i < WORTH_MOST + 10 * TRY_EVERY; i++)
+	for (host_slot.m.unknown = 0; host_slot.m.unknown < WORTH_MOST + 10 * TRY_EVERY; host_slot.m.unknown++)
 		looked_for += known_pays(&host_slot);
-	assert_int_equal(looked_for, WORTH_MOST + 10);
+	assert_in_range(looked_for, WORTH_MOST + 9, WORTH_MOST + 10);
+}
+
+/* A loop that passes a few probes: each of its stacks is known in the end, whatever their number. */
+static void test_loops(void **state)
+{
+	(void)state;
+	host.thrifty = true;
+	for (int stacks = 1; stacks <= 8; stacks++) {
+		int known = 0;
+		for (int n = 0; n < 500 * stacks; n++) {
+			set_caller(DEPTH - 1, 8 + 8 * (stacks * 8 + n % stacks));
+			bool is = walk();
+			known += is && n >= 499 * stacks;
+		}
+		assert_int_equal(known, stacks);
+	}
 }
 
 /* The value of a word that decides no step makes no other stack, wherever stacks were told apart. */
@@ -205,6 +220,7 @@ int main(void)
 		cmocka_unit_test_setup(test_data, begin),           cmocka_unit_test_setup(test_saved_fp, begin),
 		cmocka_unit_test_setup(test_other_tables, begin),   cmocka_unit_test_setup(test_other_program, begin),
 		cmocka_unit_test_setup(test_being_written, begin),  cmocka_unit_test_setup(test_not_learned, begin),
+		cmocka_unit_test_setup(test_loops, begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
