@@ -392,6 +392,11 @@ def test_names_stay_whole_on_a_phone(fake, tmp_path, width):
     seen = drive(tmp_path, f"{fake.url}/", """
     await page.setViewportSize({ width: args.width, height: 844 });
     return page.evaluate(() => {
+      const [, , live, rss, rate, lately, since, recorded, lost] = document.querySelector("tbody tr").cells;
+      live.innerHTML = "1023.9 MiB <small>± 1023.9 MiB</small>";
+      lately.querySelector("small").textContent = "0 to 1023.9 MiB, last 295 s";
+      for (const [cell, widest] of [[rss, "1023.9 MiB"], [rate, "1023.9 MiB/s"], [since, "100 d"], [recorded, "999,999,999"], [lost, "99,999,999"]])
+        cell.textContent = widest;
       const box = (e) => { const { top, width, right } = e.getBoundingClientRect(); return { top, width, right }; };
       const [row] = document.querySelectorAll("tbody tr");
       return { wide: document.documentElement.scrollWidth, name: box(row.cells[0]), others: Array.from(row.cells).slice(1).map(box),

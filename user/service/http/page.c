@@ -31,6 +31,8 @@ const char page_style[] =
 	"font-variant-numeric:tabular-nums}\n"
 	"th:first-child,td:first-child{text-align:left}td:first-child{white-space:normal;overflow-wrap:anywhere;min-width:200px}"
 	"\n"
+	/* What is widest breaks, so that the page need not be scrolled sideways. */
+	"td[data-label^=live]{white-space:normal}td[data-label=live] small{white-space:nowrap}\n"
 	"th,th a{color:var(--soft);text-decoration:none}th a:hover{text-decoration:underline}\n"
 	"th[aria-sort=ascending] a,th[aria-sort=descending] a{color:var(--ink)}\n"
 	"th[aria-sort=descending] a::after{content:\" \\2193\"}th[aria-sort=ascending] a::after{content:\" \\2191\"}\n"
