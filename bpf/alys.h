@@ -456,6 +456,7 @@ struct alys_config {
 	__u64 min_size;
 	__u64 pidns_dev, pidns_ino; /* of the loader's PID namespace; 0 = the first one */
 	__u64 pac_mask;             /* bits of a return address that are its signature: 0 on x86-64 */
+	__u64 known_secret;         /* random: no program can aim at another's known stacks */
 	__u32 max_frames;           /* 0 = no stacks */
 	__u32 wake_bytes;           /* wake the reader when that much is unread */
 	__u8 follow;                /* trace forked children, too */

@@ -4,8 +4,9 @@
  * the stack is the same, and comparing a word costs a tenth of walking a frame.
  *
  * A stack is looked for by the words in which it differs from others that begin at the same probe and depth: `branches` says which
- * word is the first of them, the value of that word leads to the next branch, or to the stack. That is only where to look: all words
- * are compared.
+ * word is the first of them, the value of that word leads to the next branch, or to the stack. Where one stack has a return address,
+ * another may have data, of any value. All stacks that have data there share one branch. That is only where to look: all words are
+ * compared.
  *
  * A frame's caller was found by two words, its return address and the saved fp. A stack of which a step read other words, or was
  * in code of no mapping, is not known.
@@ -16,8 +17,9 @@
 #define KNOWN_STACKS 2048 /* at most */
 #define KNOWN_GROUPS 64   /* of words, in a stack. A power of two. */
 #define GROUP_WORDS 4
-#define BRANCHES 4096
-#define BRANCH_DEPTH 8 /* branches on the way to a stack */
+#define BRANCHES 16384
+#define BRANCH_PLACES 4 /* in any of which one may be. A power of two. */
+#define BRANCH_DEPTH 8  /* branches on the way to a stack */
 /*
  * Where stacks do not come again, looking for them is in vain. A stack that is found is worth some more that are not; when that is
  * used up, one walk in TRY_EVERY is looked for, and learned. Until then, one in LEARN_EVERY of those that were not found. Both are prime,
@@ -36,6 +38,7 @@ struct known_words {
 	__u16 at[GROUP_WORDS];
 };
 
+#define KNOWN_NOWHERE (~0u)
 #define WORD_IS_FP 1 /* a saved fp; the others are return addresses */
 
 /* What is read of most stacks lies together: on a busy processor, each line of its cache more costs as much as ten comparisons. */
@@ -43,6 +46,7 @@ struct known_stack {
 	__u32 version; /* odd while it is written */
 	__u16 groups;  /* 0 = no stack */
 	__u16 reach;   /* bytes of the window that hold the words */
+	__u64 key;     /* of the branch that leads here */
 	__u64 owner;   /* process and program: initial value of its stack hashes */
 	__u64 salt;    /* of its mapping list */
 	__u64 changes; /* map_list_changes + 1 when that was compared */
@@ -55,7 +59,7 @@ struct known_stack {
 	struct known_words words[KNOWN_GROUPS]; /* the last one repeats up to the end of its group */
 };
 
-/* Written by walks that claim an entry by its version; read by all. Full: a stack replaces another. */
+/* Written by walks that claim an entry by its version; read by all. Full: mostly a stack replaces the one written longest ago. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, KNOWN_STACKS);
@@ -63,20 +67,41 @@ struct {
 	__type(value, struct known_stack);
 } known_stacks SEC(".maps") __weak;
 
+/* Where the next one is written, modulo their number. */
+__u32 known_next __weak = 0;
+
 /*
- * Direct-mapped by the lower bits of a key, whose upper half is the upper half of the entry; then 16 bits: bytes of stack that
- * walks from a first key need, 0 = not known; then 16 bits: 1 + index of the word by which stacks differ, or BRANCH_ENDS, or 0. Whole
- * words, so that a reader sees an old or a new one.
+ * By the lower bits of a key, in one of some places side by side. Its upper half is the upper half of the branch; then 16 bits: bytes of
+ * stack that walks from a first key need, 0 = not known; then 16 bits: 1 + index of the word by which stacks differ, or BRANCH_ENDS and
+ * the index in known_stacks, or 0. Whole words, so that a reader sees an old or a new one.
  */
-__u64 branches[BRANCHES] __weak = {};
+__u64 branches[BRANCHES] __attribute__((aligned(64))) __weak = {};
 
 #define BRANCH_WORD 0xffff
-#define BRANCH_ENDS 0x8000 /* there was a stack in known_stacks */
+#define BRANCH_ENDS 0x8000
+#define BRANCH_DATA (~0ull) /* instead of the word, if it is none of the stack's */
+
+static __always_inline bool branch_is(__u64 b, __u64 key)
+{
+	return !((b ^ key) >> 32);
+}
+
+static __always_inline volatile __u64 *branch_place(__u64 key, __u32 i)
+{
+	__u32 at = (key & -BRANCH_PLACES) | (i & (BRANCH_PLACES - 1));
+	barrier_var(at); /* otherwise old verifiers do not see the bounds */
+	return &branches[at & (BRANCHES - 1)];
+}
 
 static __always_inline __u64 branch_at(__u64 key)
 {
-	__u64 b = *(volatile __u64 *)&branches[key & (BRANCHES - 1)];
-	return (b ^ key) >> 32 ? 0 : b;
+	__u64 b = 0;
+	for (int i = 0; i < BRANCH_PLACES; i++) {
+		b = *branch_place(key, i);
+		if (branch_is(b, key))
+			return b;
+	}
+	return 0;
 }
 
 static __always_inline __u32 branch_reach(__u64 b)
@@ -84,15 +109,49 @@ static __always_inline __u32 branch_reach(__u64 b)
 	return b >> 16 & 0xffff;
 }
 
-static __always_inline void branch_set(__u64 key, __u64 reach, __u64 word)
+static __always_inline struct known_stack *known_at(__u32 i)
 {
-	*(volatile __u64 *)&branches[key & (BRANCHES - 1)] = (key & 0xffffffff00000000) | reach << 16 | word;
+	return bpf_map_lookup_elem(&known_stacks, &i);
 }
 
-static __always_inline struct known_stack *known_at(__u64 key)
+static __always_inline __u32 branch_entry(__u64 b)
 {
-	__u32 i = key & (config.known_stacks - 1);
-	return bpf_map_lookup_elem(&known_stacks, &i);
+	return b & BRANCH_ENDS ? b & BRANCH_WORD & ~BRANCH_ENDS : KNOWN_NOWHERE;
+}
+
+/* Did it lead to a stack that another has replaced? */
+static __always_inline bool branch_is_stale(__u64 b)
+{
+	const struct known_stack *k = known_at(branch_entry(b));
+	return k && !branch_is(b, k->key);
+}
+
+/* The stack to which the branch with this key leads, or NULL. */
+static __always_inline struct known_stack *branch_stack(__u64 b, __u64 key)
+{
+	struct known_stack *k = known_at(branch_entry(b));
+	return k && k->key == key ? k : NULL;
+}
+
+/* Its present place; else one that is empty, or leads to a replaced stack; else any. */
+static __always_inline __u32 branch_choose(__u64 key)
+{
+	__u32 place = key >> 28;
+	for (int i = 0; i < BRANCH_PLACES; i++) {
+		__u64 b = *branch_place(key, i);
+		if (branch_is(b, key))
+			return i;
+		if (!b || branch_is_stale(b))
+			place = i;
+	}
+	return place;
+}
+
+/* Global, so that it is verified once. */
+__noinline int branch_set(__u64 key, __u32 reach, __u32 word)
+{
+	*branch_place(key, branch_choose(key)) = (key & 0xffffffff00000000) | (__u64)reach << 16 | word;
+	return 0;
 }
 
 static __always_inline __u64 window_word(const struct walk_slot *w, __u64 i)
@@ -104,32 +163,46 @@ static __always_inline __u64 window_word(const struct walk_slot *w, __u64 i)
 static __always_inline void window_begin(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
-	s->root = stack_mix(stack_mix(s->hash ^ s->ip, s->sp), link_key(s));
+	s->root = stack_mix(stack_mix(s->hash ^ s->ip ^ config.known_secret, s->sp), link_key(s));
 	__u64 reach = config.recall ? branch_reach(branch_at(s->root)) : 0;
 	window_reach(w, s->from, s->from + (reach ?: window_span(s->from)));
 }
 
-/* Where a stack with these words would be; false if there is none. */
-static __always_inline bool known_key(struct walk_slot *w)
+/* The branch behind one that goes by this word. */
+static __always_inline __u64 branch_next(const struct walk_slot *w, __u64 *key, __u64 word)
 {
-	__u64 key = w->s.root, word = 0;
+	__u64 next = stack_mix(*key, window_word(w, word - 1)), b = branch_at(next);
+	if (!b) {
+		next = stack_mix(*key, BRANCH_DATA);
+		b = branch_at(next);
+	}
+	*key = next;
+	return b;
+}
+
+/* Where a stack with these words would be; NULL if there is none. */
+static __always_inline struct known_stack *known_key(struct walk_slot *w)
+{
+	__u64 key = w->s.root, b = branch_at(key);
 	__u32 depth;
-	for (depth = 0; depth <= BRANCH_DEPTH; depth++) {
-		word = branch_at(key) & BRANCH_WORD;
+	for (depth = 0; depth < BRANCH_DEPTH; depth++) {
+		__u64 word = b & BRANCH_WORD;
 		if (!word || word * 8 > w->s.window_sz)
 			break;
-		key = stack_mix(key, window_word(w, word - 1));
+		b = branch_next(w, &key, word);
 	}
+	struct known_stack *k = branch_stack(b, key);
 	w->s.key = key;
 	w->s.depth = depth;
-	return word == BRANCH_ENDS;
+	w->s.entry = k ? branch_entry(b) : KNOWN_NOWHERE;
+	return k;
 }
 
 static __always_inline bool known_begins(const struct walk_slot *w, const struct known_stack *k)
 {
 	const struct walk_state *s = &w->s;
-	return k->owner == s->hash && k->ip == s->ip && k->sp == s->sp && k->cfa == s->entry_cfa &&
-	       (k->bp == s->bp || !k->needs_bp) && link_is(w, k->caller) && k->reach <= s->window_sz;
+	return k->owner == s->hash && k->ip == s->ip && k->sp == s->sp && k->cfa == s->entry_cfa && link_is(w, k->caller) &&
+	       k->reach <= s->window_sz;
 }
 
 static __always_inline __u64 word_differs(const struct walk_slot *w, const struct known_words *g, int i)
@@ -161,15 +234,33 @@ static __always_inline __u32 differing_word(const struct walk_slot *w, const str
 	return at;
 }
 
+/* Finds the word at this offset of the stack in s->entry: sets s->value; 0 if it has none there. Global, so that it is verified once. */
+__noinline int word_find(__u32 slot, __u32 at)
+{
+	struct walk_slot *w = slot_at(slot);
+	struct known_stack *k = w ? known_at(w->s.entry) : NULL;
+	if (!k)
+		return 0;
+	for (__u32 i = 0; i < KNOWN_GROUPS * GROUP_WORDS; i++) {
+		const struct known_words *g = &k->words[i / GROUP_WORDS];
+		if (i >= k->groups * GROUP_WORDS)
+			break;
+		if ((g->at[i & (GROUP_WORDS - 1)] & ~WORD_IS_FP) != at)
+			continue;
+		w->s.value = CODE_ADDRESS(g->value[i & (GROUP_WORDS - 1)]);
+		return 1;
+	}
+	return 0;
+}
+
 /*
  * Another stack begins like the known one, but differs in this group: from now on, both are looked for by the first return address
- * that differs, if it is near, else by the first saved fp. That may be data in other stacks, which would be looked for in vain.
- * Global, so that it is verified once.
+ * that differs, if it is near, else by the first saved fp. Global, so that it is verified once.
  */
 __noinline int branch_grow(__u32 slot, __u32 group)
 {
 	struct walk_slot *w = slot_at(slot);
-	struct known_stack *k = w ? known_at(w->s.key) : NULL;
+	struct known_stack *k = w ? known_at(w->s.entry) : NULL;
 	if (!k)
 		return 0;
 	__u32 at = differing_word(w, k, group, 0);
@@ -177,11 +268,13 @@ __noinline int branch_grow(__u32 slot, __u32 group)
 		at = differing_word(w, k, group + 1, 0);
 	if (at == NO_WORD)
 		at = differing_word(w, k, group, WORD_IS_FP);
-	if (at == NO_WORD) /* changed meanwhile */
+	if (at == NO_WORD || !word_find(slot, at)) /* changed meanwhile */
 		return 0;
 	__u64 key = w->s.key;
 	branch_set(key, branch_reach(branch_at(key)), at / 8 + 1);
-	w->s.key = stack_mix(key, window_word(w, at / 8));
+	/* If another stack has got the entry meanwhile, that is only looked for in vain from now on. */
+	k->key = stack_mix(key, w->s.value);
+	branch_set(k->key, 0, BRANCH_ENDS | w->s.entry);
 	return 0;
 }
 
@@ -215,6 +308,8 @@ static __always_inline bool known_is(struct walk_slot *w, struct known_stack *k,
 			branch_grow(slot, same);
 		return false;
 	}
+	if (k->needs_bp && k->bp != w->s.bp)
+		return false;
 	if (k->changes != changes && !known_renew(w, k, &version, changes))
 		return false;
 	w->rec.hash = k->hash;
@@ -241,9 +336,10 @@ __noinline int known_find(__u32 slot)
 	struct walk_slot *w = slot_at(slot);
 	if (!w)
 		return 0;
-	struct known_stack *k = known_key(w) ? known_at(w->s.key) : NULL;
+	struct known_stack *k = known_key(w);
 	if (!k || !known_is(w, k, slot))
 		return 0;
+	w->s.found = 1;
 	w->m.worth = w->m.worth < WORTH_MOST - WORTH ? w->m.worth + WORTH : WORTH_MOST;
 	return 1;
 }
@@ -292,7 +388,7 @@ static __always_inline bool step_list(struct walk_state *s, struct known_stack *
 __noinline int words_list(__u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
-	struct known_stack *k = w ? known_at(w->s.key) : NULL;
+	struct known_stack *k = w ? known_at(w->s.entry) : NULL;
 	if (!k)
 		return 0;
 	for (int i = 0; i < LIST_FRAMES; i++) {
@@ -325,6 +421,7 @@ static __always_inline void known_fill(struct walk_slot *w, struct known_stack *
 	struct walk_frame *f = frame_of(w, w->m.first);
 	k->groups = 0;
 	k->reach = 0;
+	k->key = 0;
 	k->owner = s->hash;
 	k->salt = s->salt;
 	k->changes = w->m.changes;
@@ -348,30 +445,87 @@ static __always_inline void known_fill(struct walk_slot *w, struct known_stack *
 		words_pad(w, k);
 }
 
-/* A stack that needs so many bytes is at s->key. */
-static __always_inline void branch_end(struct walk_state *s, __u64 reach)
+/*
+ * Sets s->key to that of the branch for the stack in s->entry; returns the bytes of stack that hold the words by which branches on the
+ * way go. Global, so that it is verified once.
+ */
+__noinline int known_place(__u32 slot)
 {
-	__u64 end = branch_at(s->key);
-	if (!(end & BRANCH_WORD))
-		branch_set(s->key, branch_reach(end), BRANCH_ENDS);
+	struct walk_slot *w = slot_at(slot);
+	__u64 reach = 0;
+	if (!w)
+		return 0;
+	w->s.key = w->s.root;
+	for (int i = 0; i < BRANCH_DEPTH; i++) {
+		__u64 word = branch_at(w->s.key) & BRANCH_WORD;
+		if (!word || word & BRANCH_ENDS)
+			break;
+		reach = word * 8 > reach ? word * 8 : reach;
+		w->s.key = stack_mix(w->s.key, word_find(slot, word * 8 - 8) ? w->s.value : BRANCH_DATA);
+	}
+	return reach;
+}
+
+/* Walks from where this one began need so many bytes. */
+static __always_inline void reach_raise(const struct walk_state *s, __u64 reach)
+{
 	__u64 first = branch_at(s->root);
 	if (branch_reach(first) < reach)
 		branch_set(s->root, reach, first & BRANCH_WORD);
 }
 
-/* The walk in this slot has ended, in s->walked. Global, so that it is verified once. */
+/*
+ * The stack in s->entry can be found from now on. If it was there already, there is by chance another's return address in its data,
+ * so it was looked for elsewhere: it is entered there, too, if nothing else is. The entry of a stack that it replaces is used next.
+ */
+static __always_inline void known_enter(struct walk_slot *w, struct known_stack *k, const struct known_stack *looked_at,
+					__u32 slot)
+{
+	struct walk_state *s = &w->s;
+	__u64 looked_for = s->key;
+	__u32 far = known_place(slot);
+	const struct known_stack *other = branch_stack(branch_at(s->key), s->key);
+	reach_raise(s, far > k->reach ? far : k->reach);
+	if (other && other != looked_at && other->hash == k->hash && other->salt == k->salt) {
+		if (branch_at(looked_for))
+			return;
+		s->key = looked_for;
+		other = NULL;
+	}
+	__u64 b = branch_at(s->key);
+	k->key = s->key;
+	branch_set(s->key, branch_reach(b), BRANCH_ENDS | s->entry);
+	*(volatile __u32 *)&known_next = other ? branch_entry(b) : s->entry + 1;
+}
+
+/* Is more of the stack needed than a window holds? */
+static __always_inline bool known_is_far(struct walk_slot *w)
+{
+	return word_index(&w->s, frame_of(w, w->m.first + w->m.kept - 1)->sp) > WINDOW_WORDS;
+}
+
+/*
+ * The walk in this slot has ended, in s->walked. Of a stack that was found, only what says that it was sent is new. Global, so that it
+ * is verified once.
+ */
 __noinline int known_learn(__u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
-	struct known_stack *k = w && w->m.sure && w->m.kept > 1 ? known_at(w->s.key) : NULL;
-	if (!k)
+	struct known_stack *looked_at = w ? known_at(w->s.entry) : NULL;
+	if (looked_at && w->s.found)
+		looked_at->sent = w->s.sent;
+	if (!w || w->s.found || !w->m.sure || w->m.kept < 2 || known_is_far(w))
 		return 0;
-	__u32 version = word_acquire(&k->version);
-	if (!known_claim(k, version))
+	w->s.entry = *(volatile __u32 *)&known_next & (config.known_stacks - 1);
+	struct known_stack *k = known_at(w->s.entry);
+	__u32 version = k ? word_acquire(&k->version) : 1;
+	if (!k || !known_claim(k, version)) {
+		known_next = w->s.entry + 1;
 		return 0;
+	}
 	known_fill(w, k, slot);
 	if (k->groups)
-		branch_end(&w->s, k->reach);
+		known_enter(w, k, looked_at, slot);
 	word_publish(&k->version, version + 2);
 	return 0;
 }

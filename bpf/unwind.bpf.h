@@ -65,6 +65,7 @@ struct walk_state {
 	__u64 hash;       /* initial value of rec.hash */
 	__u64 from;       /* lowest word of the stack that the walk may read */
 	__u64 root, key;  /* in `branches`: where it begins, and where it is known, or will be */
+	__u64 value;      /* of the word that was looked for */
 	__u64 walked;     /* rec.hash when it had ended */
 	__u64 sent;       /* see stack_send */
 	__u64 known_salt; /* of the mapping list by which a known stack was walked */
@@ -79,12 +80,14 @@ struct walk_state {
 	__u32 bp_from;    /* first of them that has the current fp */
 	__u32 words;      /* listed of this walk */
 	__u32 depth;      /* branches on the way to key */
+	__u32 entry;      /* in known_stacks, of the stack at key, or KNOWN_NOWHERE; then the one that is written */
 	__u8 may_sleep;   /* unreadable memory is reported and does not end the walk */
 	__u8 by_fp;       /* the last step went by the frame pointer */
 	__u8 signal;      /* the current rule is a signal frame */
 	__u8 far;         /* the current rule leads to another stack */
+	__u8 found;       /* the stack in `entry` is this one */
 	__u8 known;       /* the stack was known, and not walked */
-	__u8 learns;      /* it will be known, if it is walked */
+	__u8 learns;      /* it will be known if it is walked, or if it was found, that it is sent */
 	__u8 recalled;    /* some of the frames were taken from the last walk */
 	__u8 opaque;      /* a step cannot be compared */
 	__u8 bp_old;      /* a step went by the fp of an inner frame */
@@ -677,6 +680,7 @@ __noinline int walk_fetch(__u32 slot)
 static __always_inline void slot_renew(struct walk_slot *w)
 {
 	w->s.missed = 0;
+	w->s.found = 0;
 	w->s.known = 0;
 }
 

@@ -56,7 +56,7 @@ void *bpf_map_lookup_elem(const void *map, const void *key)
 	if (map == &walk_slots)
 		return &host_slot;
 	if (map == &known_stacks)
-		return &host_known[i];
+		return i < HOST_KNOWN ? &host_known[i] : NULL;
 	if (map == &map_lists)
 		return &host.list;
 	if (map == &mappings)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "access/pidns.h"
 #include "access/rights.h"
 #include "alys.skel.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "kernel/faults.h"
 #include "kernel/object.h"
@@ -41,6 +43,12 @@ static uint32_t counter_batch(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	return cpus > 16 ? 2 * (uint32_t)cpus : 32;
+}
+
+static uint64_t secret(void)
+{
+	uint64_t random;
+	return getrandom(&random, sizeof(random), 0) == (ssize_t)sizeof(random) ? random : now_ns();
 }
 
 static void set_config(struct probe *p, const struct probe_config *cfg)
@@ -68,6 +76,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.recall = cfg->check_stacks ? ALYS_RECALL_CHECK : ALYS_RECALL_ALIKE,
 		.walk_slots = sizes_of(cfg).slots,
 		.known_stacks = sizes_of(cfg).known,
+		.known_secret = secret(),
 		.walk_alone = p->facts.preempt_off,
 		.rss_batch = counter_batch(),
 	};
