@@ -19,10 +19,11 @@
 /* Reads all that an earlier walk needed at once, across page boundaries: it was readable a moment ago. */
 static __always_inline int window_reach(struct walk_slot *w, __u64 at, __u64 top)
 {
-	__u64 span = top - at;
 	w->s.window_sz = 0;
-	if (at & 7 || span < 8)
+	if (at & 7 || top - at < 8)
 		return RULE_STOP;
+	at &= -WINDOW_ALIGN;
+	__u64 span = top - at;
 	if (span > WINDOW_SZ)
 		span = WINDOW_SZ;
 	if (bpf_probe_read_user(w->window, span, (void *)at)) {

@@ -40,6 +40,11 @@
 #define WINDOW_SZ 16384
 #define WINDOW_NEXT 1024 /* what is read when the length of the walk is unknown */
 #define WINDOW_WORDS (WINDOW_SZ / 8)
+/*
+ * A window begins at such an address, and the copy of it, too. Else some processors read beyond the end of what is copied; where that
+ * is a page that is not mapped, as behind a fiber's stack, they try each time, and take ten times as long.
+ */
+#define WINDOW_ALIGN 64
 #define PAGE_CACHE_BITS 16
 #define USER_PAGE 4096
 /* If fp is further above sp than this, it is not taken for a frame pointer. */
@@ -63,7 +68,7 @@ struct walk_state {
 	__u64 probe_at;   /* the last ip_at that was checked for a return probe */
 	__u64 at;         /* the same as in struct walk_frame */
 	__u64 hash;       /* initial value of rec.hash */
-	__u64 from;       /* lowest word of the stack that the walk may read */
+	__u64 from;       /* where the first window begins: at or below the lowest word of the stack that the walk may read */
 	__u64 root, key;  /* in `branches`: where it begins, and where it is known, or will be */
 	__u64 value;      /* of the word that was looked for */
 	__u64 walked;     /* rec.hash when it had ended */
@@ -124,9 +129,9 @@ struct walk_slot {
 	__u64 ips[ALYS_MAX_FRAMES];
 	struct walk_state s;
 	struct walk_memory m;
-	struct walk_frame frames[2 * WALK_REMEMBERED]; /* the last walk's, and this one's */
-	__u64 window[WINDOW_WORDS];                    /* of the target's stack */
-	__u32 busy;                                    /* the slot is claimed */
+	struct walk_frame frames[2 * WALK_REMEMBERED];                     /* the last walk's, and this one's */
+	__u64 window[WINDOW_WORDS] __attribute__((aligned(WINDOW_ALIGN))); /* of the target's stack */
+	__u32 busy;                                                        /* the slot is claimed */
 };
 
 /*
@@ -136,6 +141,7 @@ struct walk_slot {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, WALK_SLOTS);
+	__uint(map_flags, BPF_F_MMAPABLE); /* so they begin on a page, and windows are aligned */
 	__type(key, __u32);
 	__type(value, struct walk_slot);
 } walk_slots SEC(".maps") __weak;
@@ -232,15 +238,16 @@ static __always_inline __u32 window_span(__u64 at)
 
 static __noinline int window_fill(struct walk_slot *w, __u64 at)
 {
-	__u32 span = window_span(at);
+	__u64 begin = at & -WINDOW_ALIGN;
+	__u32 span = window_span(begin);
 	if (at & 7)
 		return rule_stop(w, ALYS_STOP_BAD_CFA);
 	w->s.window_sz = 0;
-	if (bpf_probe_read_user(w->window, span, (void *)at)) {
+	if (bpf_probe_read_user(w->window, span, (void *)begin)) {
 		w->s.wanted = at;
 		return RULE_FAULT;
 	}
-	w->s.window_at = at;
+	w->s.window_at = begin;
 	w->s.window_sz = span;
 	return RULE_OK;
 }
@@ -253,7 +260,7 @@ static __always_inline int stack_word(struct walk_slot *w, __u64 at, __u64 *out)
 		int filled = window_fill(w, at);
 		if (filled != RULE_OK)
 			return filled;
-		off = 0;
+		off = at - w->s.window_at;
 	}
 	*out = w->window[(off >> 3) & (WINDOW_WORDS - 1)];
 	return RULE_OK;
@@ -698,7 +705,7 @@ static __always_inline void walk_begin(struct pt_regs *ctx, struct walk_slot *w,
 	s->entry_cfa = cfa;
 	s->hash = hash;
 	s->anywhere = 0;
-	s->from = STACK_FROM(s);
+	s->from = STACK_FROM(s) & -WINDOW_ALIGN;
 	slot_renew(w);
 	window_begin(w);
 }

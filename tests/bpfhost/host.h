@@ -85,11 +85,13 @@ long bpf_map_delete_elem(const void *map, const void *key)
 static long host_read(void *dst, uint32_t n, uint64_t addr)
 {
 	memset(dst, 0, n);
-	if (addr < host.stack_at || addr >= host.stack_at + host.stack_sz)
+	if (addr < (host.stack_at & -WINDOW_ALIGN) || addr >= host.stack_at + host.stack_sz)
 		return -14;
-	/* The recording ends where it was needed to, not at a page: behind it there is nothing but zeros. */
-	uint64_t left = host.stack_at + host.stack_sz - addr;
-	memcpy(dst, host.stack + (addr - host.stack_at), left < n ? left : n);
+	/* The recording is of what was needed, not of pages: before and behind it there is nothing but zeros. */
+	uint64_t before = addr < host.stack_at ? host.stack_at - addr : 0, from = addr + before - host.stack_at;
+	uint64_t left = host.stack_sz - from;
+	if (before < n)
+		memcpy((char *)dst + before, host.stack + from, left < n - before ? left : n - before);
 	return 0;
 }
 

@@ -20,7 +20,7 @@
 /* Accounts are per CPU, and there may be hundreds of CPUs. */
 #define ACCOUNTS_LEAST 256
 /* Slots of walks in progress. On few CPUs some more: any number of threads may wait for a page. */
-#define SLOT_SZ 29000
+#define SLOT_SZ 29100
 #define SLOTS_OF_CPU 8
 #define SLOTS_LEAST 64u
 #define SLOTS_MAX 512u
