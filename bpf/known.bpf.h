@@ -14,12 +14,9 @@
 #ifndef ALYS_KNOWN_BPF_H
 #define ALYS_KNOWN_BPF_H
 
-#define KNOWN_STACKS 2048 /* at most */
-#define KNOWN_GROUPS 64   /* of words, in a stack. A power of two. */
-#define GROUP_WORDS 4
-#define BRANCHES 16384
-#define BRANCH_PLACES 4 /* in any of which one may be. A power of two. */
-#define BRANCH_DEPTH 8  /* branches on the way to a stack */
+#include "known_maps.bpf.h"
+#include "branches.bpf.h"
+
 /*
  * Where stacks do not come again, looking for them is in vain. A stack that is found is worth some more that are not; when that is
  * used up, one walk in TRY_EVERY is looked for, and learned. Until then, one in LEARN_EVERY of those that were not found. Both are prime,
@@ -32,133 +29,6 @@
 /* Frames per call: the verifier follows each of them. */
 #define LIST_FRAMES 8
 
-/* Words of the stack, and their offsets in the window that the walk begins with, plus WORD_IS_FP. */
-struct known_words {
-	__u64 value[GROUP_WORDS];
-	__u16 at[GROUP_WORDS];
-};
-
-#define KNOWN_NOWHERE (~0u)
-#define WORD_IS_FP 1 /* a saved fp; the others are return addresses */
-
-/* What is read of most stacks lies together: on a busy processor, each line of its cache more costs as much as ten comparisons. */
-struct known_stack {
-	__u32 version; /* odd while it is written */
-	__u16 groups;  /* 0 = no stack */
-	__u16 reach;   /* bytes of the window that hold the words */
-	__u64 key;     /* of the branch that leads here */
-	__u64 owner;   /* process and program: initial value of its stack hashes */
-	__u64 salt;    /* of its mapping list */
-	__u64 changes; /* map_list_changes + 1 when that was compared */
-	__u64 ip, sp, bp, cfa, caller;
-	__u64 hash;
-	__u64 sent; /* see stack_send */
-	__u32 n;    /* frames */
-	__u16 end;  /* ALYS_STOP_* */
-	__u16 needs_bp;
-	struct known_words words[KNOWN_GROUPS]; /* the last one repeats up to the end of its group */
-};
-
-/* Written by walks that claim an entry by its version; read by all. Full: mostly a stack replaces the one written longest ago. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, KNOWN_STACKS);
-	__type(key, __u32);
-	__type(value, struct known_stack);
-} known_stacks SEC(".maps") __weak;
-
-/* Where the next one is written, modulo their number. */
-__u32 known_next __weak = 0;
-
-/*
- * By the lower bits of a key, in one of some places side by side. Its upper half is the upper half of the branch; then 16 bits: bytes of
- * stack that walks from a first key need, 0 = not known; then 16 bits: 1 + index of the word by which stacks differ, or BRANCH_ENDS and
- * the index in known_stacks, or 0. Whole words, so that a reader sees an old or a new one.
- */
-__u64 branches[BRANCHES] __attribute__((aligned(64))) __weak = {};
-
-#define BRANCH_WORD 0xffff
-#define BRANCH_ENDS 0x8000
-#define BRANCH_DATA (~0ull) /* instead of the word, if it is none of the stack's */
-
-static __always_inline bool branch_is(__u64 b, __u64 key)
-{
-	return !((b ^ key) >> 32);
-}
-
-static __always_inline volatile __u64 *branch_place(__u64 key, __u32 i)
-{
-	__u32 at = (key & -BRANCH_PLACES) | (i & (BRANCH_PLACES - 1));
-	barrier_var(at); /* otherwise old verifiers do not see the bounds */
-	return &branches[at & (BRANCHES - 1)];
-}
-
-static __always_inline __u64 branch_at(__u64 key)
-{
-	__u64 b = 0;
-	for (int i = 0; i < BRANCH_PLACES; i++) {
-		b = *branch_place(key, i);
-		if (branch_is(b, key))
-			return b;
-	}
-	return 0;
-}
-
-static __always_inline __u32 branch_reach(__u64 b)
-{
-	return b >> 16 & 0xffff;
-}
-
-static __always_inline struct known_stack *known_at(__u32 i)
-{
-	return bpf_map_lookup_elem(&known_stacks, &i);
-}
-
-static __always_inline __u32 branch_entry(__u64 b)
-{
-	return b & BRANCH_ENDS ? b & BRANCH_WORD & ~BRANCH_ENDS : KNOWN_NOWHERE;
-}
-
-/* Did it lead to a stack that another has replaced? */
-static __always_inline bool branch_is_stale(__u64 b)
-{
-	const struct known_stack *k = known_at(branch_entry(b));
-	return k && !branch_is(b, k->key);
-}
-
-/* The stack to which the branch with this key leads, or NULL. */
-static __always_inline struct known_stack *branch_stack(__u64 b, __u64 key)
-{
-	struct known_stack *k = known_at(branch_entry(b));
-	return k && k->key == key ? k : NULL;
-}
-
-/* Its present place; else one that is empty, or leads to a replaced stack; else any. */
-static __always_inline __u32 branch_choose(__u64 key)
-{
-	__u32 place = key >> 28;
-	for (int i = 0; i < BRANCH_PLACES; i++) {
-		__u64 b = *branch_place(key, i);
-		if (branch_is(b, key))
-			return i;
-		if (!b || branch_is_stale(b))
-			place = i;
-	}
-	return place;
-}
-
-/* Global, so that it is verified once. */
-__noinline int branch_set(__u64 key, __u32 reach, __u32 word)
-{
-	*branch_place(key, branch_choose(key)) = (key & 0xffffffff00000000) | (__u64)reach << 16 | word;
-	return 0;
-}
-
-static __always_inline __u64 window_word(const struct walk_slot *w, __u64 i)
-{
-	return CODE_ADDRESS(w->window[i & (WINDOW_WORDS - 1)]);
-}
-
 /* Reads what walks from here needed until now. */
 static __always_inline void window_begin(struct walk_slot *w)
 {
@@ -166,18 +36,6 @@ static __always_inline void window_begin(struct walk_slot *w)
 	s->root = stack_mix(stack_mix(s->hash ^ s->ip ^ config.known_secret, s->sp), link_key(s));
 	__u64 reach = config.recall ? branch_reach(branch_at(s->root)) : 0;
 	window_reach(w, s->from, s->from + (reach ?: window_span(s->from)));
-}
-
-/* The branch behind one that goes by this word. */
-static __always_inline __u64 branch_next(const struct walk_slot *w, __u64 *key, __u64 word)
-{
-	__u64 next = stack_mix(*key, window_word(w, word - 1)), b = branch_at(next);
-	if (!b) {
-		next = stack_mix(*key, BRANCH_DATA);
-		b = branch_at(next);
-	}
-	*key = next;
-	return b;
 }
 
 /* Where a stack with these words would be; NULL if there is none. */
