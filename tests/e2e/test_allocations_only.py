@@ -37,8 +37,9 @@ def test_daemon(started, daemon):
     hits = {kind: int(found[f'alys_hits_total{{kind="hits-{kind}"}}']) for kind in ("alloc", "free")}
     assert hits["alloc"] > 0 and hits["free"] == 0
     assert sum(n for name, n in d.top(program.pid, "inuse_space").items() if name) == 0
-    law(d)
     program.kill()
+    d.until(lambda: d.traced() == 0)
+    law(d)
 
 
 def test_a_trace_has_its_frees_or_not(tmp_path):
