@@ -42,7 +42,7 @@
 #define WINDOW_WORDS (WINDOW_SZ / 8)
 /*
  * A window begins at such an address, and the copy of it, too. Else some processors read beyond the end of what is copied; where that
- * is a page that is not mapped, as behind a fiber's stack, they try each time, and take ten times as long.
+ * is a page that is not mapped, as behind a fiber's stack, they try each time, and take six times as long.
  */
 #define WINDOW_ALIGN 64
 #define PAGE_CACHE_BITS 16
