@@ -159,18 +159,26 @@ def test_the_least_that_is_enough(daemon):
         program.wait()
 
 
+def set_aside(d):
+    """MiB that the daemon keeps free for profiles."""
+    return float(re.search(r"([\d.]+) MiB more set aside", d.status()["memory"]).group(1))
+
+
 def test_the_note_goes_with_the_pressure(started, daemon):
-    """When memory is available again, the status no longer gives it as the reason."""
+    """When memory is available again, the status no longer gives it as the reason. For stacks of ended processes nothing is set aside."""
     program = started.program("c_paths", 5 * TIMEOUT).wait_ready()
     other = started.program("c_busy").wait_ready()
     words = "-p", f"{program.pid},{other.pid}", "--sample", "bytes:16"
     limit = little(64, *words)
     d = daemon(*words, "--max-memory", f"{limit}M")
+    idle = set_aside(d)
     program.go()
     d.until(lambda: "--max-memory is nearly used up" in d.status()["bounds"])
+    assert set_aside(d) > idle + 2
     program.kill()
     d.until(lambda: told(d)[0] < 0.8 * limit * MIB and "nearly used up" not in d.status()["bounds"])
     assert "instead of 16, which comes back" in d.status()["tracing"]
+    d.until(lambda: set_aside(d) < idle + 1)
     d.end()
 
 

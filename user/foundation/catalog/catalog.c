@@ -63,6 +63,11 @@ uint64_t catalog_memory(const struct catalog *c)
 	       table_memory(&c->erlang);
 }
 
+size_t catalog_stacks(const struct catalog *c)
+{
+	return c->stacks.rows_cnt;
+}
+
 const char *catalog_text(struct catalog *c, const char *text)
 {
 	return store_text(&c->store, text);

@@ -157,6 +157,8 @@ struct catalog *catalog_new(void); /* NULL when out of memory */
 void catalog_free(struct catalog *c);
 /* Approximate size in bytes. */
 uint64_t catalog_memory(const struct catalog *c);
+/* How many stacks it has. */
+size_t catalog_stacks(const struct catalog *c);
 
 int catalog_put_meta(struct catalog *c, const char *key, const char *value);
 int catalog_put_proc(struct catalog *c, const struct proc *p);

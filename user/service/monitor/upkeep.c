@@ -78,7 +78,7 @@ static uint64_t report_reserve(const struct continuous *c)
 	}
 	/* A clusters_row exists only with windows; without, the report's own data per row is about as large. */
 	uint64_t row = sizeof(struct snapshot_row) + sizeof(struct clusters_row);
-	return blocks * 2 * sizeof(struct event) + live_stacks(&c->live) * 2 * row;
+	return blocks * 2 * sizeof(struct event) + catalog_stacks(c->live.h.catalog) * 2 * row;
 }
 
 /* Memory reserved for temporary copies: compaction and profiles copy the catalog. */
