@@ -376,6 +376,21 @@ static void memory_goes_down_the_ladder_and_back(void **state)
 	assert_int_equal(l.cause, CAUSE_NONE);
 }
 
+/* Long-lived blocks may fill memory to there: their samples stay, and new ones are still taken. */
+static void rate_stays_where_memory_does_not_grow(void **state)
+{
+	struct limits l = { .memory_max = 1000 };
+	(void)state;
+	limits_set_interval(&l, 4096);
+	assert_int_equal(step(&l, 1, 810, 0), LIMITS_COARSEN);
+	for (uint64_t second = 2; second < 100; second++)
+		assert_int_equal(step(&l, second, 815, 0), LIMITS_FINE);
+	assert_int_equal(step(&l, 100, 825, 0), LIMITS_COARSEN);
+	assert_int_equal(l.interval, 16384);
+	assert_int_equal(step(&l, 101, 790, 0), LIMITS_FINE);
+	assert_int_equal(step(&l, 102, 805, 0), LIMITS_COARSEN); /* again */
+}
+
 /* Memory that is always used would leave no slack: the rate recovers as soon as half of the remainder is free. */
 static void rate_comes_back_in_a_tight_place(void **state)
 {
@@ -488,6 +503,7 @@ int main(void)
 		cmocka_unit_test(thinning_has_no_bias),
 		cmocka_unit_test(live_blocks_come_back_as_events),
 		cmocka_unit_test(memory_goes_down_the_ladder_and_back),
+		cmocka_unit_test(rate_stays_where_memory_does_not_grow),
 		cmocka_unit_test(rate_comes_back_in_a_tight_place),
 		cmocka_unit_test(no_pause_at_the_limit),
 		cmocka_unit_test(thinned_blocks_are_found),

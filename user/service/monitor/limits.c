@@ -46,8 +46,17 @@ static bool is_at_bottom(struct limits *l, uint64_t memory)
 /* The cause is cleared as soon as memory is available, although the rate recovers only step by step. */
 static void forget_pressure(struct limits *l, uint64_t memory)
 {
-	if (l->cause == CAUSE_MEMORY && !l->refusing && memory * 100 / l->memory_max < LIMITS_PERCENT)
+	if (memory * 100 / l->memory_max >= LIMITS_PERCENT)
+		return;
+	l->memory = 0;
+	if (l->cause == CAUSE_MEMORY && !l->refusing)
 		l->cause = CAUSE_NONE;
+}
+
+/* Sampling less slows the growth of memory, and frees none: where it does not grow, it would only degrade the profiles. */
+static bool is_growing(const struct limits *l, uint64_t memory)
+{
+	return memory > l->memory + l->memory_max / 100;
 }
 
 static enum limits_step less_memory(struct limits *l, const struct limits_use *u)
@@ -68,8 +77,9 @@ static enum limits_step less_memory(struct limits *l, const struct limits_use *u
 		l->memory = u->memory;
 		return LIMITS_THIN;
 	}
-	if (percent >= LIMITS_PERCENT && l->interval < INTERVAL_MAX) {
+	if (percent >= LIMITS_PERCENT && l->interval < INTERVAL_MAX && is_growing(l, u->memory)) {
 		coarsen(l, CAUSE_MEMORY);
+		l->memory = u->memory;
 		return LIMITS_COARSEN;
 	}
 	return LIMITS_FINE;

@@ -32,7 +32,7 @@ struct limits {
 	uint64_t stepped_ns; /* when the last step was taken, 0 = never */
 	enum limits_cause cause;
 	uint64_t thinned, coarsened; /* steps taken */
-	uint64_t memory;             /* memory at the last step that lowers it */
+	uint64_t memory;             /* memory at the last step because of it, 0 = none since it was enough */
 	unsigned int useless;        /* number of consecutive steps without effect */
 };
 
