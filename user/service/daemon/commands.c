@@ -168,7 +168,7 @@ static void add_use(const struct continuous_status *s, struct buf *out)
 	buf_adds(out, " (");
 	text_bytes(out, (double)s->memory_kernel);
 	buf_adds(out, " in the kernel, ");
-	text_bytes(out, (double)s->memory_set_by);
+	text_bytes(out, (double)s->memory_set_aside);
 	buf_adds(out, " more set aside for profiles and names)");
 	buf_addf(out, "\nprocessor  %.2f s own; probes and daemon take about %.2f %% of the machine\n", s->cpu_s, s->overhead);
 	if (s->windowed)

@@ -159,7 +159,7 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 		.cpu_s = upkeep_cpu_s(),
 		.memory = footprint_now(&c->memory),
 		.memory_kernel = c->memory.kernel,
-		.memory_set_by = upkeep_reserved(c),
+		.memory_set_aside = upkeep_reserved(c),
 		.memory_max = c->limits.memory_max,
 		.overhead = c->overhead,
 		.refused_stacks = live_refused_stacks(l),

@@ -46,10 +46,10 @@ struct continuous_status {
 	uint64_t given_up, to_examine; /* files: incomplete ones, see examine/examination.h; waiting ones */
 	size_t closed_files;           /* mapped, but could not be opened */
 	uint32_t links, sites;
-	double cpu_s;                          /* of all our processes, since the start */
-	uint64_t memory, memory_max;           /* of all our processes and in the kernel */
-	uint64_t memory_kernel, memory_set_by; /* the kernel's part; reserved for profiles */
-	double overhead;                       /* percent of all CPUs: probes and ourselves */
+	double cpu_s;                             /* of all our processes, since the start */
+	uint64_t memory, memory_max;              /* of all our processes and in the kernel */
+	uint64_t memory_kernel, memory_set_aside; /* the kernel's part; reserved for profiles */
+	double overhead;                          /* percent of all CPUs: probes and ourselves */
 	uint64_t refused_stacks, refused_processes, thinned, workers_failed, unseen;
 	bool noted;    /* --allocator usdt: programs sample themselves */
 	bool no_frees; /* --profile allocations: what is in use is known of collected heaps only */
