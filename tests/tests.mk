@@ -36,7 +36,8 @@ wraps_test_liveness_marks := wakeup_new wakeup_free wakeup_fd wakeup_drain intak
 	probe_collections_fd probe_collections_idle probe_collections_not_idle probe_call_at_begins probe_allow_stops probe_next_logged_object heapreader_new heapreader_free heapreader_find \
 	heapreader_prove heapreader_heap heapreader_marks heapreader_count
 wraps_test_governor_costs := gauge_cpu_ns target_find target_count probe_window_spent probe_window_may_leave
-wraps_test_governor_counts := now_ns target_find target_is_current target_count target_heap gauge_cpu gauge_bytes gauge_read
+wraps_test_governor_counts := now_ns target_find target_is_current target_count target_heap gauge_cpu gauge_bytes gauge_read \
+	gauge_used
 wraps_test_intake_queue := ring_buffer__new ring_buffer__consume ring_buffer__free
 wraps_test_liveness := marks_take marks_of_none marks_read marks_count marks_watch marks_forget marks_facts
 # Only these parts of a module are fuzzed: its other files depend on most of the program.

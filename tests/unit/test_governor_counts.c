@@ -31,6 +31,8 @@ struct proc_id __wrap_target_heap(const struct target_table *t, struct proc_id i
 struct gauge __wrap_gauge_cpu(const struct proc *p);
 bool __wrap_gauge_bytes(const struct handles *h, const struct attach *attach, const struct proc *p, struct gauge *out);
 struct reading __wrap_gauge_read(struct gauge *g, const struct probe *probe, const struct stop_prices *price);
+struct reading __wrap_gauge_used(const struct gauge *g, const struct probe *probe, const struct stop_prices *price,
+				 uint64_t cpu_ns);
 
 uint64_t __wrap_now_ns(void)
 {
@@ -82,7 +84,17 @@ struct reading __wrap_gauge_read(struct gauge *g, const struct probe *probe, con
 	(void)price;
 	return (struct reading){ .known = fake.program[g->tgid],
 				 .value = g->by_cpu ? fake.cpu_ns[g->tgid] : fake.bytes[g->tgid],
+				 .own_ns = fake.cpu_ns[g->tgid],
 				 .probed = fake.is_probed[g->tgid] };
+}
+
+struct reading __wrap_gauge_used(const struct gauge *g, const struct probe *probe, const struct stop_prices *price,
+				 uint64_t cpu_ns)
+{
+	(void)g;
+	(void)probe;
+	(void)price;
+	return (struct reading){ .known = true, .value = (double)cpu_ns, .own_ns = (double)cpu_ns };
 }
 
 static struct record_options options;
@@ -256,6 +268,73 @@ static void what_no_window_met_is_missed(void **state)
 	assert_float_equal(counts_missed(s, true), 0, 1e-9);
 }
 
+/* A second of CPU time at `rate` bytes a ns, with a look every 50 ms. */
+static void run(struct counts *s, uint32_t tgid, double rate)
+{
+	for (int i = 0; i < 20; i++) {
+		fake.cpu_ns[tgid] += SECOND / 20;
+		fake.bytes[tgid] += rate * SECOND / 20;
+		counts_update(s, false);
+	}
+}
+
+static const struct proc *add_counting(void)
+{
+	fake.has_counter[1] = true;
+	return add((struct proc){ .id = { 1 }, .tgid = 1, .start_ns = 101 * SECOND });
+}
+
+/* Nobody can read the memory of one that has ended. */
+static void one_that_ends_has_counted_on_as_before(void **state)
+{
+	struct counts *s = *state;
+	const struct proc *p = add_counting();
+	run(s, 1, 3);
+	fake.program[1] = 0;
+	counts_add_used(s, p, SECOND + SECOND / 50);
+	assert_float_equal(cpu_of(s, 1), SECOND + SECOND / 50, 1);
+	assert_float_equal(bytes_of(s, 1), 3.0 * (SECOND + SECOND / 50), 1);
+}
+
+static void as_before_is_as_of_late(void **state)
+{
+	struct counts *s = *state;
+	const struct proc *p = add_counting();
+	run(s, 1, 100);
+	run(s, 1, 1);
+	counts_add_used(s, p, 2 * SECOND + SECOND / 10);
+	assert_float_equal(bytes_of(s, 1), 101.0 * SECOND + SECOND / 10, SECOND / 5);
+}
+
+/* It was read when all was over: there is nothing to add. */
+static void the_end_is_not_added_twice(void **state)
+{
+	struct counts *s = *state;
+	const struct proc *p = add_counting();
+	run(s, 1, 3);
+	counts_add_used(s, p, SECOND);
+	assert_float_equal(bytes_of(s, 1), 3.0 * SECOND, 1);
+}
+
+/* Windows stand for all but what came from the opening of the last one on. */
+static void the_window_that_cut_it_stands_for_itself(void **state)
+{
+	struct counts *s = *state;
+	const struct proc *p = add_counting();
+	run(s, 1, 3);
+	struct proc_count *c = counts_of(s, p->id, false);
+	ratio_window(&c->ratio, 0.3 * SECOND, 8);
+	fake.cpu_ns[1] += SECOND / 100;
+	fake.bytes[1] += 3.0 * SECOND / 100;
+	counts_read(s, false);
+	fake.program[1] = 0;
+	counts_read(s, true);
+	counts_cut(c);
+	counts_add_used(s, p, SECOND + SECOND / 50);
+	assert_float_equal(c->all, 3.0 * (SECOND + SECOND / 50), 1);
+	assert_float_equal(ratio_unseen(&c->ratio, c->all), 3.0 * (SECOND + SECOND / 100), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, prepare, clear)
 
 int main(void)
@@ -271,6 +350,10 @@ int main(void)
 		TEST(one_that_has_ended_is_forgotten_when_live),
 		TEST(one_that_has_ended_is_kept_for_a_trace),
 		TEST(what_no_window_met_is_missed),
+		TEST(one_that_ends_has_counted_on_as_before),
+		TEST(as_before_is_as_of_late),
+		TEST(the_end_is_not_added_twice),
+		TEST(the_window_that_cut_it_stands_for_itself),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

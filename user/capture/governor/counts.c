@@ -12,6 +12,7 @@
 /* A process without a counter is checked again after 50 ms, 100 ms, and so on up to 3 s. */
 #define FIND_NS 50000000ull
 #define FIND_TRIES 6
+#define PACE_NS 50e6
 
 static struct reading counted_by(const struct counts *s, struct proc_count *c)
 {
@@ -72,6 +73,26 @@ static bool is_due(struct counts *s, struct proc_id proc, uint64_t now)
 	uint64_t tries = *next & 0xff, more = tries < FIND_TRIES ? tries + 1 : tries;
 	*next = (now + (FIND_NS << more)) << 8 | more;
 	return true;
+}
+
+/* How fast it counts, mostly as of the last PACE_NS of its CPU time. */
+static void follow(struct proc_count *c, const struct reading *now)
+{
+	double more = now->value - c->all, ns = now->own_ns - c->own_ns;
+	if (ns > 0 && more >= 0)
+		c->rate += (more / ns - c->rate) * (c->rate > 0 ? ns / (ns + PACE_NS) : 1);
+	c->own_ns = now->own_ns;
+}
+
+/* CPU time may seem to go back, where probes cost less than they were thought to. */
+static void note(struct proc_count *c, const struct reading *now)
+{
+	if (!now->known)
+		return;
+	follow(c, now);
+	c->probed = now->probed;
+	if (now->value > c->all || c->gauge.by_cpu)
+		c->all = now->value;
 }
 
 static void begin(struct counts *s, const struct proc *p, struct proc_id heap, const struct gauge *gauge, bool stretch)
@@ -135,28 +156,47 @@ static void find_of(struct counts *s, const struct proc *p, uint64_t when, bool 
 		begin(s, p, pages, &g, stretch);
 }
 
-/* CPU time may seem to go back, where probes cost less than they were thought to. */
-static void note(struct proc_count *c, const struct reading *now)
-{
-	if (now->known && (now->value > c->all || c->gauge.by_cpu))
-		c->all = now->value;
-	if (now->known)
-		c->probed = now->probed;
-}
-
 void counts_note_closed(struct proc_count *c)
 {
 	note(c, &c->closed);
 }
 
-void counts_add_used(struct counts *s, const struct proc *p, uint64_t cpu_ns)
+void counts_cut(struct proc_count *c)
 {
-	struct proc_count *c = counts_of(s, p->id, true);
+	note(c, &c->opened);
+	c->cut = true;
+}
+
+static struct reading used(const struct counts *s, const struct proc_count *c, uint64_t cpu_ns)
+{
+	struct reading last = gauge_used(&c->gauge, s->h->probe, s->price, cpu_ns);
+	double ns = last.own_ns - c->own_ns;
+	if (c->gauge.by_cpu)
+		last.value -= c->base;
+	else
+		last.value = c->all + (c->own_ns > 0 && ns > 0 ? c->rate * ns : 0);
+	return last;
+}
+
+static void end(const struct counts *s, struct proc_count *c, uint64_t cpu_ns)
+{
 	if (!c)
 		return;
-	struct reading last = gauge_used(&c->gauge, s->h->probe, s->price, cpu_ns);
-	last.value -= c->base;
+	struct reading last = used(s, c, cpu_ns);
 	note(c, &last);
+	if (!c->cut)
+		return;
+	ratio_stretch_begins(&c->ratio, c->opened.value);
+	ratio_stretch_ends(&c->ratio, c->all);
+}
+
+void counts_add_used(struct counts *s, const struct proc *p, uint64_t cpu_ns)
+{
+	struct proc_id pages = target_heap(s->h->targets, p->id, SUBJECT_PAGES);
+	end(s, counts_of(s, p->id, true), cpu_ns);
+	end(s, counts_of(s, p->id, false), cpu_ns);
+	if (pages.n != p->id.n)
+		end(s, counts_of(s, pages, false), cpu_ns);
 }
 
 void counts_update(struct counts *s, bool stretch)

@@ -17,10 +17,13 @@ struct proc_count {
 	struct proc_id proc;
 	struct gauge gauge;
 	double base;                   /* counted before the recording */
-	double all;                    /* since then, at the last look */
+	double all;                    /* since then, at the last look, or when it ended */
+	double own_ns;                 /* CPU time of its own used by then */
+	double rate;                   /* counted for each ns of that lately */
 	struct reading opened, closed; /* the same at start and end of the window */
 	struct ratio ratio;
 	bool probed; /* probes have taken any time of it */
+	bool cut;    /* it ended in the last window */
 };
 
 /* Zeroed, but for what is borrowed and given. */
@@ -45,7 +48,12 @@ void counts_update(struct counts *s, bool stretch);
 void counts_read(struct counts *s, bool closed);
 /* What was read when a window closed is what was counted so far. */
 void counts_note_closed(struct proc_count *c);
-/* The process ends, having used that much CPU time. */
+/*
+ * It ended in the window: nothing tells what it counted in it. The samples stand for themselves then, as if probes had been in all
+ * the time from there on.
+ */
+void counts_cut(struct proc_count *c);
+/* The process ends, having used that much CPU time. Its memory is gone; it is taken to have counted on as before, by CPU time. */
 void counts_add_used(struct counts *s, const struct proc *p, uint64_t cpu_ns);
 /* By CPU time a process counts only if it has met a probe, and if its own counter is not all that samples stand for. */
 bool counts_is_probed(const struct counts *s, const struct proc_count *c);

@@ -100,10 +100,10 @@ struct reading gauge_used(const struct gauge *g, const struct probe *probe, cons
 	if (probe_window_taken(probe, g->tgid, &taken))
 		return (struct reading){ 0 };
 	double traps = 1e9 * (price->entry.warm_s * (double)taken.traps + price->back.warm_s * (double)taken.returns);
-	return (struct reading){ .known = true,
-				 .value = (double)cpu_ns - traps - (double)taken.sample_ns,
-				 .traps = traps,
-				 .probed = traps > 0 || taken.sample_ns };
+	double own = (double)cpu_ns - traps - (double)taken.sample_ns;
+	return (struct reading){
+		.known = true, .value = own, .own_ns = own, .traps = traps, .probed = traps > 0 || taken.sample_ns
+	};
 }
 
 double gauge_cold(const struct stop_prices *price, double own, double traps)
@@ -143,5 +143,10 @@ static struct reading read_faults(const struct gauge *g)
 
 struct reading gauge_read(struct gauge *g, const struct probe *probe, const struct stop_prices *price)
 {
-	return g->faults ? read_faults(g) : g->by_cpu ? read_cpu(g, probe, price) : read_bytes(g);
+	struct reading by_cpu = read_cpu(g, probe, price);
+	if (g->by_cpu)
+		return by_cpu;
+	struct reading now = g->faults ? read_faults(g) : read_bytes(g);
+	now.own_ns = by_cpu.own_ns;
+	return now;
 }

@@ -22,9 +22,10 @@ struct gauge {
 
 struct reading {
 	bool known;
-	double value; /* bytes or ns so far; below 0 where probes seem to have taken more than all of the time */
-	double traps; /* with by_cpu: ns that stops at probes took so far, at their measured prices */
-	bool probed;  /* probes have taken any time of it */
+	double value;  /* bytes or ns so far; below 0 where probes seem to have taken more than all of the time */
+	double own_ns; /* CPU time used by then, without what stops took; 0 = unknown */
+	double traps;  /* with by_cpu: ns that stops at probes took so far, at their measured prices */
+	bool probed;   /* probes have taken any time of it */
 };
 
 /* False where no file of the process counts bytes, as far as is known yet. */

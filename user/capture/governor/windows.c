@@ -254,8 +254,12 @@ static void report_window_of(struct windows *w, struct proc_count *c, bool stay)
 {
 	double traps = c->closed.traps - c->opened.traps, own = c->closed.value - c->opened.value;
 	double cold = gauge_cold(&w->price, own, traps), met = own - cold;
+	bool known = c->closed.known && (met >= 0 || c->gauge.by_cpu);
 	counts_note_closed(c);
-	if (c->opened.known && c->closed.known && (met >= 0 || c->gauge.by_cpu)) {
+	c->cut = false;
+	if (c->opened.known && !known && ratio_has_met(&c->ratio))
+		counts_cut(c);
+	if (c->opened.known && known) {
 		double size = ratio_window(&c->ratio, met, w->current.weight);
 		struct event e = window_event(w, c);
 		e.size = (uint64_t)(int64_t)size;
@@ -360,12 +364,18 @@ bool windows_update(struct windows *w)
 	return !windows_is_open(w);
 }
 
+static bool was_cut(const struct windows *w, const struct event *e)
+{
+	const struct proc_count *c = counts_of(&w->counts, e->proc, e->flags & EVENT_F_BY_CPU);
+	return c && c->cut;
+}
+
 /* Sets the interval with which, without windows, a block of this size would be sampled as rarely. */
 void windows_weigh(const struct windows *w, struct event *e)
 {
 	if (!(e->flags & EVENT_F_WINDOW))
 		return;
-	if (!w || !w->inside || e->time_ns > w->until_ns || e->time_ns < w->current.opened_ns) {
+	if (!w || !w->inside || e->time_ns > w->until_ns || e->time_ns < w->current.opened_ns || was_cut(w, e)) {
 		e->flags &= (uint8_t)~EVENT_F_WINDOW;
 		return;
 	}
