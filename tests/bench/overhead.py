@@ -46,7 +46,7 @@ changes with probes is estimated wrong by as much. One did in an earlier version
 these tests: a loop through memory ran two or three times as fast or slow, by what the processor predicted of its loads.""",
     "windows": """A collector counts what it has allocated, and by that windows are corrected. Always-on sampling at the same rate stands beside it. At 4k it
 meets each refill of a free list, and a window cannot meet it more than once; at 512k a window samples as much more often as it is shorter.
-The counter is read every 50 ms and at windows. What a program allocates after the last reading is estimated by the CPU time that it had left.
+The counter is read every 50 ms and at windows. What a program allocates after the last reading is estimated by the CPU time that it used after that.
 The stated intervals are never narrower than those of as many independent samples, because few windows say little about how much they differ. These programs
 are more regular than that: a 1.000 here says so.""",
     "server": """wrk asks a Crystal server, built with --release, which only fills templates: a hard case, for it does nothing but allocate.

@@ -25,7 +25,7 @@ def test_estimates_hold(tmp_path, mode):
     for site in SITES:
         size, error = told[site]
         assert error > 0 and abs(size - truth[site]["bytes"]) <= FAR * error, (site, size, error, truth[site])
-    # The collector's own counter has the sum, with however few windows; but for the end, which is as before where the rate is the same.
+    # The collector's own counter has the sum, with however few windows. Only what came after its last reading is estimated.
     both, exact = sum(told[s][0] for s in SITES), sum(truth[s]["bytes"] for s in SITES)
     far = 0.05 if mode in ("steady", "threads") else 0.5
     assert both == pytest.approx(exact, rel=far)

@@ -84,6 +84,7 @@ struct reading __wrap_gauge_read(struct gauge *g, const struct probe *probe, con
 	(void)price;
 	return (struct reading){ .known = fake.program[g->tgid],
 				 .value = g->by_cpu ? fake.cpu_ns[g->tgid] : fake.bytes[g->tgid],
+				 .timed = fake.cpu_ns[g->tgid] > 0,
 				 .own_ns = fake.cpu_ns[g->tgid],
 				 .probed = fake.is_probed[g->tgid] };
 }
@@ -94,7 +95,7 @@ struct reading __wrap_gauge_used(const struct gauge *g, const struct probe *prob
 	(void)g;
 	(void)probe;
 	(void)price;
-	return (struct reading){ .known = true, .value = (double)cpu_ns, .own_ns = (double)cpu_ns };
+	return (struct reading){ .known = true, .timed = true, .value = (double)cpu_ns, .own_ns = (double)cpu_ns };
 }
 
 static struct record_options options;
@@ -296,16 +297,6 @@ static void one_that_ends_has_counted_on_as_before(void **state)
 	assert_float_equal(bytes_of(s, 1), 3.0 * (SECOND + SECOND / 50), 1);
 }
 
-static void as_before_is_as_of_late(void **state)
-{
-	struct counts *s = *state;
-	const struct proc *p = add_counting();
-	run(s, 1, 100);
-	run(s, 1, 1);
-	counts_add_used(s, p, 2 * SECOND + SECOND / 10);
-	assert_float_equal(bytes_of(s, 1), 101.0 * SECOND + SECOND / 10, SECOND / 5);
-}
-
 /* It was read when all was over: there is nothing to add. */
 static void the_end_is_not_added_twice(void **state)
 {
@@ -314,6 +305,21 @@ static void the_end_is_not_added_twice(void **state)
 	run(s, 1, 3);
 	counts_add_used(s, p, SECOND);
 	assert_float_equal(bytes_of(s, 1), 3.0 * SECOND, 1);
+}
+
+/* A turn may be reported after its end. */
+static void what_was_read_before_the_end_changes_nothing(void **state)
+{
+	struct counts *s = *state;
+	const struct proc *p = add_counting();
+	run(s, 1, 3);
+	counts_read(s, true);
+	fake.program[1] = 0;
+	counts_add_used(s, p, SECOND + SECOND / 50);
+	for (size_t i = 0; i < s->procs_cnt; i++)
+		counts_note_closed(&s->procs[i]);
+	assert_float_equal(cpu_of(s, 1), SECOND + SECOND / 50, 1);
+	assert_float_equal(bytes_of(s, 1), 3.0 * (SECOND + SECOND / 50), 1);
 }
 
 /* Windows stand for all but what came from the opening of the last one on. */
@@ -328,11 +334,30 @@ static void the_window_that_cut_it_stands_for_itself(void **state)
 	fake.bytes[1] += 3.0 * SECOND / 100;
 	counts_read(s, false);
 	fake.program[1] = 0;
+	fake.cpu_ns[1] = 0;
 	counts_read(s, true);
 	counts_cut(c);
-	counts_add_used(s, p, SECOND + SECOND / 50);
+	assert_true(c->cut);
+	for (int i = 0; i < 2; i++) /* two threads may be the last */
+		counts_add_used(s, p, SECOND + SECOND / 50);
 	assert_float_equal(c->all, 3.0 * (SECOND + SECOND / 50), 1);
 	assert_float_equal(ratio_unseen(&c->ratio, c->all), 3.0 * (SECOND + SECOND / 100), 1);
+}
+
+/* It could not be read when the window closed, but later: it has not ended. */
+static void one_that_goes_on_is_not_cut(void **state)
+{
+	struct counts *s = *state;
+	add_counting();
+	run(s, 1, 3);
+	struct proc_count *c = counts_of(s, (struct proc_id){ 1 }, false);
+	counts_read(s, false);
+	fake.program[1] = 0;
+	counts_read(s, true);
+	counts_cut(c);
+	fake.program[1] = 1;
+	counts_update(s, false);
+	assert_false(c->cut);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, prepare, clear)
@@ -351,9 +376,10 @@ int main(void)
 		TEST(one_that_has_ended_is_kept_for_a_trace),
 		TEST(what_no_window_met_is_missed),
 		TEST(one_that_ends_has_counted_on_as_before),
-		TEST(as_before_is_as_of_late),
 		TEST(the_end_is_not_added_twice),
+		TEST(what_was_read_before_the_end_changes_nothing),
 		TEST(the_window_that_cut_it_stands_for_itself),
+		TEST(one_that_goes_on_is_not_cut),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

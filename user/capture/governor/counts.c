@@ -12,7 +12,6 @@
 /* A process without a counter is checked again after 50 ms, 100 ms, and so on up to 3 s. */
 #define FIND_NS 50000000ull
 #define FIND_TRIES 6
-#define PACE_NS 50e6
 
 static struct reading counted_by(const struct counts *s, struct proc_count *c)
 {
@@ -75,24 +74,19 @@ static bool is_due(struct counts *s, struct proc_id proc, uint64_t now)
 	return true;
 }
 
-/* How fast it counts, mostly as of the last PACE_NS of its CPU time. */
-static void follow(struct proc_count *c, const struct reading *now)
-{
-	double more = now->value - c->all, ns = now->own_ns - c->own_ns;
-	if (ns > 0 && more >= 0)
-		c->rate += (more / ns - c->rate) * (c->rate > 0 ? ns / (ns + PACE_NS) : 1);
-	c->own_ns = now->own_ns;
-}
-
 /* CPU time may seem to go back, where probes cost less than they were thought to. */
 static void note(struct proc_count *c, const struct reading *now)
 {
-	if (!now->known)
+	if (!now->known && now->timed)
+		pace_note_gone(&c->pace, now->own_ns);
+	if (!now->known || c->ended)
 		return;
-	follow(c, now);
-	c->probed = now->probed;
+	if (now->timed && !c->gauge.by_cpu)
+		pace_note(&c->pace, now->value, now->own_ns);
 	if (now->value > c->all || c->gauge.by_cpu)
 		c->all = now->value;
+	c->probed = now->probed;
+	c->cut = false;
 }
 
 static void begin(struct counts *s, const struct proc *p, struct proc_id heap, const struct gauge *gauge, bool stretch)
@@ -101,6 +95,8 @@ static void begin(struct counts *s, const struct proc *p, struct proc_id heap, c
 	struct reading now = gauge_read(&c.gauge, s->h->probe, s->price);
 	uint64_t key = place_key(heap, gauge->by_cpu), *place = now.known ? map_put(&s->places, key) : NULL;
 	c.base = base_of(s, p, gauge, now.value);
+	now.value -= c.base;
+	note(&c, &now);
 	struct proc_count *new = place ? VEC_PUSH(s, procs) : NULL;
 	if (!new) {
 		map_del(&s->places, key);
@@ -164,27 +160,29 @@ void counts_note_closed(struct proc_count *c)
 void counts_cut(struct proc_count *c)
 {
 	note(c, &c->opened);
+	note(c, &c->closed);
 	c->cut = true;
 }
 
-static struct reading used(const struct counts *s, const struct proc_count *c, uint64_t cpu_ns)
+/* Page faults can be read until the process is reaped; nothing else is left of it. */
+static struct reading at_end(const struct counts *s, struct proc_count *c, uint64_t cpu_ns)
 {
+	if (c->gauge.faults)
+		return counted_by(s, c);
 	struct reading last = gauge_used(&c->gauge, s->h->probe, s->price, cpu_ns);
-	double ns = last.own_ns - c->own_ns;
-	if (c->gauge.by_cpu)
-		last.value -= c->base;
-	else
-		last.value = c->all + (c->own_ns > 0 && ns > 0 ? c->rate * ns : 0);
+	last.value = c->gauge.by_cpu ? last.value - c->base : c->all + pace_more(&c->pace, last.own_ns);
 	return last;
 }
 
-static void end(const struct counts *s, struct proc_count *c, uint64_t cpu_ns)
+static void note_end(const struct counts *s, struct proc_count *c, uint64_t cpu_ns)
 {
-	if (!c)
+	if (!c || c->ended)
 		return;
-	struct reading last = used(s, c, cpu_ns);
+	struct reading last = at_end(s, c, cpu_ns);
+	bool cut = c->cut;
 	note(c, &last);
-	if (!c->cut)
+	c->ended = true;
+	if (!cut)
 		return;
 	ratio_stretch_begins(&c->ratio, c->opened.value);
 	ratio_stretch_ends(&c->ratio, c->all);
@@ -193,10 +191,10 @@ static void end(const struct counts *s, struct proc_count *c, uint64_t cpu_ns)
 void counts_add_used(struct counts *s, const struct proc *p, uint64_t cpu_ns)
 {
 	struct proc_id pages = target_heap(s->h->targets, p->id, SUBJECT_PAGES);
-	end(s, counts_of(s, p->id, true), cpu_ns);
-	end(s, counts_of(s, p->id, false), cpu_ns);
+	note_end(s, counts_of(s, p->id, true), cpu_ns);
+	note_end(s, counts_of(s, p->id, false), cpu_ns);
 	if (pages.n != p->id.n)
-		end(s, counts_of(s, pages, false), cpu_ns);
+		note_end(s, counts_of(s, pages, false), cpu_ns);
 }
 
 void counts_update(struct counts *s, bool stretch)

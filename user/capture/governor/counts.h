@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "governor/gauge.h"
+#include "window/pace.h"
 #include "window/ratio.h"
 
 /* A process, and the gauge by which its windows are corrected. */
@@ -18,12 +19,12 @@ struct proc_count {
 	struct gauge gauge;
 	double base;                   /* counted before the recording */
 	double all;                    /* since then, at the last look, or when it ended */
-	double own_ns;                 /* CPU time of its own used by then */
-	double rate;                   /* counted for each ns of that lately */
+	struct pace pace;              /* of a byte counter */
 	struct reading opened, closed; /* the same at start and end of the window */
 	struct ratio ratio;
 	bool probed; /* probes have taken any time of it */
-	bool cut;    /* it ended in the last window */
+	bool ended;  /* nothing is read of it any more */
+	bool cut;    /* its count could not be read when the last window closed, nor since: mostly it has ended */
 };
 
 /* Zeroed, but for what is borrowed and given. */
@@ -49,11 +50,11 @@ void counts_read(struct counts *s, bool closed);
 /* What was read when a window closed is what was counted so far. */
 void counts_note_closed(struct proc_count *c);
 /*
- * It ended in the window: nothing tells what it counted in it. The samples stand for themselves then, as if probes had been in all
- * the time from there on.
+ * What it counted in the window is not known, because it ended in it. The window's samples stand for themselves then, as if probes
+ * had stayed attached from its opening on.
  */
 void counts_cut(struct proc_count *c);
-/* The process ends, having used that much CPU time. Its memory is gone; it is taken to have counted on as before, by CPU time. */
+/* The process ends, having used that much CPU time. What its byte counter would show now is estimated by its pace. */
 void counts_add_used(struct counts *s, const struct proc *p, uint64_t cpu_ns);
 /* By CPU time a process counts only if it has met a probe, and if its own counter is not all that samples stand for. */
 bool counts_is_probed(const struct counts *s, const struct proc_count *c);

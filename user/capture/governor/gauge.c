@@ -102,7 +102,7 @@ struct reading gauge_used(const struct gauge *g, const struct probe *probe, cons
 	double traps = 1e9 * (price->entry.warm_s * (double)taken.traps + price->back.warm_s * (double)taken.returns);
 	double own = (double)cpu_ns - traps - (double)taken.sample_ns;
 	return (struct reading){
-		.known = true, .value = own, .own_ns = own, .traps = traps, .probed = traps > 0 || taken.sample_ns
+		.known = true, .timed = true, .value = own, .own_ns = own, .traps = traps, .probed = traps > 0 || taken.sample_ns
 	};
 }
 
@@ -143,10 +143,13 @@ static struct reading read_faults(const struct gauge *g)
 
 struct reading gauge_read(struct gauge *g, const struct probe *probe, const struct stop_prices *price)
 {
+	if (g->faults)
+		return read_faults(g);
 	struct reading by_cpu = read_cpu(g, probe, price);
 	if (g->by_cpu)
 		return by_cpu;
-	struct reading now = g->faults ? read_faults(g) : read_bytes(g);
+	struct reading now = read_bytes(g);
+	now.timed = by_cpu.timed;
 	now.own_ns = by_cpu.own_ns;
 	return now;
 }

@@ -22,8 +22,9 @@ struct gauge {
 
 struct reading {
 	bool known;
+	bool timed;    /* own_ns is known */
 	double value;  /* bytes or ns so far; below 0 where probes seem to have taken more than all of the time */
-	double own_ns; /* CPU time used by then, without what stops took; 0 = unknown */
+	double own_ns; /* CPU time used by then, without what stops took; of a gauge of CPU time or of a byte counter */
 	double traps;  /* with by_cpu: ns that stops at probes took so far, at their measured prices */
 	bool probed;   /* probes have taken any time of it */
 };

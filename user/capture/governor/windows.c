@@ -163,7 +163,8 @@ static void update_detaching(struct windows *w)
 	for (size_t i = 0; i < w->counts.procs_cnt; i++) {
 		struct proc_count *c = &w->counts.procs[i];
 		counts_note_closed(c);
-		ratio_stretch_ends(&c->ratio, c->all);
+		/* It may have ended since. */
+		ratio_stretch_ends(&c->ratio, c->closed.known ? c->closed.value : c->all);
 	}
 	costs_note(&w->costs, t.done_ns, t.done_ns - t.begun_ns, COST_STRETCH);
 	follow_rate(w, &t);
@@ -249,6 +250,12 @@ static struct event window_event(const struct windows *w, const struct proc_coun
 			       .span = w->current_us };
 }
 
+/* For the gap before the current window. */
+static bool others_stand_for_it(const struct proc_count *c)
+{
+	return ratio_has_met(&c->ratio) && !(ratio_missed(&c->ratio, c->opened.value) > 0);
+}
+
 /* Reports what the window stands for in one process, by the process' own count. */
 static void report_window_of(struct windows *w, struct proc_count *c, bool stay)
 {
@@ -256,8 +263,7 @@ static void report_window_of(struct windows *w, struct proc_count *c, bool stay)
 	double cold = gauge_cold(&w->price, own, traps), met = own - cold;
 	bool known = c->closed.known && (met >= 0 || c->gauge.by_cpu);
 	counts_note_closed(c);
-	c->cut = false;
-	if (c->opened.known && !known && ratio_has_met(&c->ratio))
+	if (c->opened.known && !known && others_stand_for_it(c))
 		counts_cut(c);
 	if (c->opened.known && known) {
 		double size = ratio_window(&c->ratio, met, w->current.weight);
