@@ -39,6 +39,17 @@ static void what_is_longer_ago_counts_less(void **state)
 	assert_float_equal(pace_more(&p, p.own_ns + 1000), 1000, 1);
 }
 
+/* A burst uses much CPU time, and a rest little. */
+static void a_burst_is_soon_forgotten(void **state)
+{
+	struct pace p = { 0 };
+	(void)state;
+	count(&p, 2, 5);
+	for (int i = 0; i < 8; i++)
+		pace_note(&p, p.all, p.own_ns + 1e6);
+	assert_float_equal(pace_more(&p, p.own_ns + 1e6), 0, 0.2 * 5e6);
+}
+
 /* What it had counted before the first reading took unknown time. */
 static void the_first_reading_gives_no_rate(void **state)
 {
@@ -80,11 +91,9 @@ static void time_to_free_its_memory_is_none_to_allocate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_counts_on_as_before),
-		cmocka_unit_test(what_is_longer_ago_counts_less),
-		cmocka_unit_test(the_first_reading_gives_no_rate),
-		cmocka_unit_test(little_time_gives_no_absurd_rate),
-		cmocka_unit_test(time_to_free_its_memory_is_none_to_allocate),
+		cmocka_unit_test(it_counts_on_as_before),           cmocka_unit_test(what_is_longer_ago_counts_less),
+		cmocka_unit_test(a_burst_is_soon_forgotten),        cmocka_unit_test(the_first_reading_gives_no_rate),
+		cmocka_unit_test(little_time_gives_no_absurd_rate), cmocka_unit_test(time_to_free_its_memory_is_none_to_allocate),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,18 +4,21 @@
 
 #include <math.h>
 
-/* After so much CPU time what was before counts half. */
-#define HALF_NS 50e6
+/*
+ * With each reading what came before counts less: by time and not by CPU time, because a program that rests uses little of it, and does
+ * not go on as in its last burst.
+ */
+#define KEPT 0.5
 /* From less, no rate is taken: what stops took is subtracted, and not known exactly. */
 #define LEAST_NS 1e6
 
 /* CPU time may seem to go back for the same reason; the sum is right again with the next reading. */
 void pace_note(struct pace *p, double all, double own_ns)
 {
-	double more = all - p->all, ns = own_ns - p->own_ns, keep = HALF_NS / (HALF_NS + fmax(ns, 0));
+	double more = all - p->all, ns = own_ns - p->own_ns;
 	if (p->known && more >= 0) {
-		p->late = p->late * keep + more;
-		p->late_ns = p->late_ns * keep + ns;
+		p->late = p->late * KEPT + more;
+		p->late_ns = p->late_ns * KEPT + ns;
 	}
 	p->known = true;
 	p->gone = false;

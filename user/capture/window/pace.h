@@ -13,7 +13,7 @@ struct pace {
 	bool known;           /* the counter was read once */
 	bool gone;            /* it could not be read any more */
 	double all, own_ns;   /* counter and CPU time when it was read last */
-	double late, late_ns; /* what came between readings; what is longer ago counts less */
+	double late, late_ns; /* what came between readings; each time, what came before counts half */
 	double gone_ns;       /* CPU time when it was found gone */
 };
 
