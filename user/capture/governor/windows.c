@@ -262,9 +262,10 @@ static void report_window_of(struct windows *w, struct proc_count *c, bool stay)
 	double traps = c->closed.traps - c->opened.traps, own = c->closed.value - c->opened.value;
 	double cold = gauge_cold(&w->price, own, traps), met = own - cold;
 	bool known = c->closed.known && (met >= 0 || c->gauge.by_cpu);
-	counts_note_closed(c);
 	if (c->opened.known && !known && others_stand_for_it(c))
 		counts_cut(c);
+	else
+		counts_note_closed(c);
 	if (c->opened.known && known) {
 		double size = ratio_window(&c->ratio, met, w->current.weight);
 		struct event e = window_event(w, c);
