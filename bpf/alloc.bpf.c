@@ -10,6 +10,7 @@
 
 #include "alys.h"
 #include "task.bpf.h"
+#include "own_stack.bpf.h"
 #include "maps.bpf.h"
 #include "numbers.bpf.h"
 #include "stats.bpf.h"
@@ -53,6 +54,7 @@ static __always_inline bool is_return(struct pt_regs *ctx)
 SEC("uprobe")
 int call_session(struct pt_regs *ctx)
 {
+	keep_own_stack();
 	if (is_return(ctx))
 		return thread_return(ctx);
 	return thread_enter(ctx);
@@ -69,6 +71,7 @@ int heapful_session(struct pt_regs *ctx)
 SEC("uprobe")
 int plain_enter(struct pt_regs *ctx)
 {
+	keep_own_stack();
 	thread_enter(ctx);
 	return 0;
 }
@@ -76,42 +79,39 @@ int plain_enter(struct pt_regs *ctx)
 SEC("uprobe")
 int plain_return(struct pt_regs *ctx)
 {
+	keep_own_stack();
 	return thread_return(ctx);
 }
 
 SEC("uprobe")
 int frame_enter(struct pt_regs *ctx)
 {
-	alone_begin();
+	keep_own_stack();
 	struct call_room *room = frame_begin(ctx);
 	if (room) {
 		call_walk_on(ctx, &room->now, room->slot);
 		frame_end(room);
 	}
-	alone_end();
 	return 0;
 }
 
 SEC("uprobe")
 int refill(struct pt_regs *ctx)
 {
-	alone_begin();
+	keep_own_stack();
 	struct call_room *room = refill_begin(ctx);
 	if (room) {
 		call_walk(ctx, &room->now);
 		refill_end(room);
 	}
-	alone_end();
 	return 0;
 }
 
 SEC("uprobe")
 int frame_exit(struct pt_regs *ctx)
 {
-	alone_begin();
-	frame_return(ctx);
-	alone_end();
-	return 0;
+	keep_own_stack();
+	return frame_return(ctx);
 }
 
 SEC("uprobe")
@@ -124,6 +124,7 @@ int frame_predict(struct pt_regs *ctx)
 SEC("uprobe")
 int free_enter(struct pt_regs *ctx)
 {
+	keep_own_stack();
 	const struct alys_site *site = wanted_site(ctx);
 	/* Sampled blocks are known one by one: also those from before the process was known by its own probes. */
 	if (!site || (!is_selective() && is_left_to_notes()))
@@ -143,6 +144,7 @@ int free_enter(struct pt_regs *ctx)
 SEC("uprobe")
 int noted_alloc(struct pt_regs *ctx)
 {
+	keep_own_stack();
 	struct call_room *room = noted_begin(ctx);
 	if (!room)
 		return 0;
@@ -154,6 +156,7 @@ int noted_alloc(struct pt_regs *ctx)
 SEC("uprobe")
 int noted_free(struct pt_regs *ctx)
 {
+	keep_own_stack();
 	__u64 addr = noted_ended(ctx), begun = sample_begins();
 	if (!addr)
 		return 0;

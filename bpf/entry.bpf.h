@@ -218,18 +218,13 @@ static __always_inline void call_read(struct pt_regs *ctx, const struct alys_sit
 	}
 }
 
-/*
- * The walk may sleep while it waits for a page, and a function that sleeps may use 48 bytes of stack (see
- * unwind.bpf.h). So it is called by the program itself, between one function that begins the call and one that ends the
- * entry.
- */
 static __always_inline void call_walk(struct pt_regs *ctx, struct pending *p)
 {
 	if (p->sampled && !p->stack)
 		p->stack = stack_take(ctx, p->frame, p->memory);
 }
 
-/* The same for a walk that has begun already, in two parts: this one may sleep. */
+/* The same for a walk that has begun already, in two parts. */
 static __always_inline void call_walk_on(struct pt_regs *ctx, const struct pending *p, __s32 slot)
 {
 	struct walk_slot *w = slot_at(slot);

@@ -30,7 +30,8 @@ static __always_inline bool is_passed_on(const struct freeing *f, __u64 entry, _
 }
 
 /* False: internal to the allocator. Otherwise the call is noted, to recognize calls that it makes itself. */
-static __noinline bool is_programs_free(struct pt_regs *ctx, const struct alys_site *site, __u64 caller, struct thread_call *t)
+static __always_inline bool is_programs_free(struct pt_regs *ctx, const struct alys_site *site, __u64 caller,
+					     struct thread_call *t)
 {
 	const struct alys_object *o = object_of(site);
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, addr = argument(ctx, site->arg[0]);
@@ -58,7 +59,7 @@ static __noinline bool is_programs_free(struct pt_regs *ctx, const struct alys_s
 }
 
 /* slot: of the walk that it begins, negative: none. The caller is read through its window, so that memory is read only once. */
-static __noinline bool is_wanted_free(struct pt_regs *ctx, const struct alys_site *site, __s32 *slot)
+static __always_inline bool is_wanted_free(struct pt_regs *ctx, const struct alys_site *site, __s32 *slot)
 {
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
 	bool asks = !is_selective() || site->nest == ALYS_NEST_CALLER;
@@ -80,14 +81,12 @@ static __noinline bool is_wanted_free(struct pt_regs *ctx, const struct alys_sit
 static __always_inline void free_take(struct pt_regs *ctx, const struct alys_site *site, __u64 addr, __u64 cfa)
 {
 	__u64 begun = sample_begins();
-	alone_begin();
 	__s32 slot;
 	if (is_wanted_free(ctx, site, &slot))
 		emit_free(addr, config.free_stacks ? stack_end(ctx, cfa, slot, 0) : 0, 0);
 	else
 		stack_drop(slot);
 	count_sample(begun);
-	alone_end();
 }
 
 #endif

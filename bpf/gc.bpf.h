@@ -96,13 +96,12 @@ static __noinline struct gc_state *begin(struct pt_regs *ctx)
 SEC("uprobe")
 int gc_begin(struct pt_regs *ctx)
 {
+	keep_own_stack();
 	struct gc_state *s = begin(ctx);
-	alone_begin();
-	if (s)
-		s->stack = stack_take(ctx, s->frame, 0);
-	alone_end();
-	if (s)
-		charge_collection(s->begun);
+	if (!s)
+		return 0;
+	s->stack = stack_take(ctx, s->frame, 0);
+	charge_collection(s->begun);
 	return 0;
 }
 

@@ -188,24 +188,21 @@ static __always_inline bool known_pays(struct walk_slot *w)
 	return true;
 }
 
-/* Is the walk that begins in this slot known? Global, so that it is verified once. */
-__noinline int known_find(__u32 slot)
+/* Is the walk that begins in this slot known? */
+static __always_inline bool known_find(struct walk_slot *w, __u32 slot)
 {
-	struct walk_slot *w = slot_at(slot);
-	if (!w)
-		return 0;
 	struct known_stack *k = known_key(w);
 	if (!k || !known_is(w, k, slot))
-		return 0;
+		return false;
 	w->s.found = 1;
 	w->m.worth = w->m.worth < WORTH_MOST - WORTH ? w->m.worth + WORTH : WORTH_MOST;
-	return 1;
+	return true;
 }
 
 /* The same for one that is looked for only if that pays. */
 static __always_inline bool known_look(struct walk_slot *w, __u32 slot)
 {
-	bool found = known_pays(w) && known_find(slot);
+	bool found = known_pays(w) && known_find(w, slot);
 	w->m.unknown += !found;
 	return found;
 }

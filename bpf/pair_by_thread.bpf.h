@@ -12,7 +12,7 @@ static __always_inline bool is_known(const struct pending *p)
 }
 
 /* The call that will wait for its return, or NULL. */
-static __noinline struct pending *thread_begin(struct pt_regs *ctx)
+static __always_inline struct pending *thread_begin(struct pt_regs *ctx)
 {
 	const struct alys_site *site = wanted_call(ctx);
 	if (!site)
@@ -43,7 +43,7 @@ static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 }
 
 /* A call with a predicted result is recorded now; others wait for their return. 0 if it must be seen. */
-static __noinline int thread_end(struct pending *p)
+static __always_inline int thread_end(struct pending *p)
 {
 	bool known = is_known(p);
 	if (known) {
@@ -60,18 +60,14 @@ static __noinline int thread_end(struct pending *p)
 /* 0 if the call's return must be seen. */
 static __always_inline int thread_enter(struct pt_regs *ctx)
 {
-	int known = 1;
-	alone_begin();
 	struct pending *p = thread_begin(ctx);
-	if (p) {
-		call_walk(ctx, p);
-		known = thread_end(p);
-	}
-	alone_end();
-	return known;
+	if (!p)
+		return 1;
+	call_walk(ctx, p);
+	return thread_end(p);
 }
 
-static __noinline int thread_returned(struct pt_regs *ctx)
+static __noinline int thread_return(struct pt_regs *ctx)
 {
 	/* No site is looked up: only wanted calls wait. */
 	if (!recording)
@@ -90,17 +86,6 @@ static __noinline int thread_returned(struct pt_regs *ctx)
 	p->cfa = 0;
 	if (config.windowed)
 		charge_sample(t->sample_begun);
-	return 0;
-}
-
-/* A selective recording takes more stack than a function may that others preempt. */
-static __always_inline int thread_return(struct pt_regs *ctx)
-{
-	if (is_selective())
-		alone_begin();
-	thread_returned(ctx);
-	if (is_selective())
-		alone_end();
 	return 0;
 }
 

@@ -80,7 +80,7 @@ static __always_inline struct alys_proof *proof_of(struct alys_object *o, const 
 }
 
 /* Sets p->predicted and p->prediction; p->trial: the call must be seen at its return, too. */
-static __noinline int call_predict(struct pt_regs *ctx, const struct alys_site *site, struct thread_call *t)
+static __always_inline int call_predict(struct pt_regs *ctx, const struct alys_site *site, struct thread_call *t)
 {
 	struct alys_object *o = site->flags & ALYS_SITE_TCACHE ? object_of(site) : NULL;
 	struct pending *p = &t->call;

@@ -134,7 +134,7 @@ static __always_inline __u64 walk_send(struct walk_slot *w)
 	return hash;
 }
 
-/* Ends a walk that cannot be known again. Apart from the main program, whose stack its spills would count as. */
+/* Ends a walk that cannot be known again. */
 static __noinline __u64 walk_finish(__u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
@@ -153,12 +153,6 @@ static __always_inline __u64 stack_result(struct walk_slot *w, __u32 slot)
 		known_learn(slot);
 	slot_release(slot);
 	return hash;
-}
-
-static __noinline __u64 stack_finish(__u32 slot)
-{
-	struct walk_slot *w = slot_at(slot);
-	return w ? stack_result(w, slot) : 0;
 }
 
 /* Equal addresses in another process, or before and after exec, are other stacks. */
@@ -232,11 +226,10 @@ static __always_inline void stack_check(struct pt_regs *ctx, __u64 cfa, __u32 sl
 }
 
 /* Is the stack known here, and to the loader? Then it need not be walked. */
-static __noinline int stack_known(__u32 slot)
+static __always_inline bool stack_known(struct walk_slot *w, __u32 slot)
 {
-	struct walk_slot *w = slot_at(slot);
-	if (!w || !config.recall || !known_look(w, slot))
-		return 0;
+	if (!config.recall || !known_look(w, slot))
+		return false;
 	w->s.known = stack_is_sent(w);
 	w->s.learns = 1; /* that it is sent */
 	return w->s.known;
@@ -248,7 +241,7 @@ static __always_inline void stack_walk(struct pt_regs *ctx, __u64 cfa, __u32 slo
 	w->rec.memory = memory;
 	if (config.walk == ALYS_WALK_KERNEL)
 		walk_kernel(ctx, cfa, w);
-	else if (!stack_known(slot))
+	else if (!stack_known(w, slot))
 		walk_tables(slot);
 	if (config.walk != ALYS_WALK_KERNEL && config.recall == ALYS_RECALL_CHECK)
 		stack_check(ctx, cfa, slot);
@@ -277,7 +270,7 @@ static __always_inline __u64 stack_end(struct pt_regs *ctx, __u64 cfa, __s32 slo
 	if (!w)
 		return 0;
 	stack_walk(ctx, cfa, slot, w, memory);
-	return stack_finish(slot);
+	return stack_result(w, slot);
 }
 
 /* Of a thread that is anywhere in a function. memory: ALYS_MEMORY_* for a touch of a page, else 0. */
@@ -287,14 +280,11 @@ static __always_inline __u64 stack_take_anywhere(struct pt_regs *regs, __u32 mem
 	struct walk_slot *w = stack_slot(slot);
 	if (!w)
 		return 0;
-	alone_begin();
 	walk_interrupted(regs, w, stack_owner());
 	walk_tables(slot);
 	w->rec.memory = memory;
 	w->ips[0] = PT_REGS_IP(regs);
-	__u64 hash = walk_finish(slot);
-	alone_end();
-	return hash;
+	return walk_finish(slot);
 }
 
 static __always_inline __u64 stack_take(struct pt_regs *ctx, __u64 cfa, __u32 memory)

@@ -4,7 +4,7 @@
  * without frame pointers. In: a walk slot prepared by walk_begin. Out: rec.n addresses in ips, how it
  * ended in rec.end, their hash. It sends nothing. Also compiled for the host (tests/bpfhost).
  *
- *   known_find (global: is the stack known? see known.bpf.h; then nothing is walked)
+ *   known_find (is the stack known? see known.bpf.h; then nothing is walked)
  *   walk_tables (in the main program)
  *     walk_open (global: the first frames)
  *     walk_turns, walk_on (global: verified once; 6 frames a call)
@@ -17,10 +17,8 @@
  * What every walk passes is inline: on processors that guard returns against speculation, each return of a function or a
  * helper costs over 10 ns, and an event had fifty of them.
  *
- * Since 6.13 the kernel gives programs of this type a per-CPU stack for every function that uses more than 48 bytes of
- * stack (64 when rounded up, BPF_PRIV_STACK_MIN_SIZE). Two tasks of one CPU share it when the first one sleeps, or is
- * preempted, in the middle. Hence: state lives in a claimed slot; a program's own function, which lives while it sleeps, stays
- * below that (scripts/check-insns reads the verifier's log); it calls what is bigger between alone_begin and alone_end.
+ * A walk may sleep, and others may preempt it. So its state lives in a claimed slot, and programs that walk keep their own
+ * stack (own_stack.bpf.h).
  */
 #ifndef ALYS_UNWIND_BPF_H
 #define ALYS_UNWIND_BPF_H
@@ -154,27 +152,6 @@ __u64 pc_cache[1 << PAGE_CACHE_BITS] __weak = {};
 
 enum { WALK_DONE, WALK_MORE, WALK_FAULT, WALK_MISS };
 enum { RULE_OK, RULE_STOP, RULE_FAULT };
-
-#ifndef ALYS_NO_KFUNCS
-extern void bpf_preempt_disable(void) __ksym __weak; /* 6.10, commit fc7566ad0a82 */
-extern void bpf_preempt_enable(void) __ksym __weak;
-#else
-static void (*const bpf_preempt_disable)(void) = 0;
-static void (*const bpf_preempt_enable)(void) = 0;
-#endif
-
-/* From here to alone_end no other task runs on this processor. */
-static __always_inline void alone_begin(void)
-{
-	if (config.walk_alone && bpf_preempt_disable)
-		bpf_preempt_disable();
-}
-
-static __always_inline void alone_end(void)
-{
-	if (config.walk_alone && bpf_preempt_enable)
-		bpf_preempt_enable();
-}
 
 static __always_inline struct walk_slot *slot_at(__u32 slot)
 {
@@ -641,7 +618,7 @@ static __always_inline __u64 caller_hidden(__u64 cfa)
 
 /*
  * No known mapping contains the address: a trampoline, generated code, or a new mapping. Global, like walk_fetch, so
- * that it is verified once; and with little stack, for the reason above.
+ * that it is verified once.
  */
 __noinline int walk_resolve(__u32 slot)
 {
@@ -741,11 +718,8 @@ static __always_inline void walk_tables(__u32 slot)
 	for (int i = 0; i < WALK_CALLS && r != WALK_DONE; i++) {
 		if (r == WALK_MISS)
 			walk_resolve(slot);
-		if (config.walk == ALYS_WALK_SLEEP && r == WALK_FAULT) {
-			alone_end();
+		if (config.walk == ALYS_WALK_SLEEP && r == WALK_FAULT)
 			walk_fetch(slot);
-			alone_begin();
-		}
 		r = walk_turns(slot);
 	}
 }

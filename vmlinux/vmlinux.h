@@ -106,6 +106,7 @@ struct pid {
 };
 
 struct task_struct {
+	void *stack;
 	int pid;
 	int tgid;
 	int exit_code;

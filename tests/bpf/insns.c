@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The verifier's results for each BPF program in each mode of walking stacks, and with windows, as lines
- * "MODE PROGRAM INSTRUCTIONS STACK+STACK+..." for scripts/check-insns.
+ * "MODE PROGRAM INSTRUCTIONS STACK+STACK+... own|-" for scripts/check-insns: own if it keeps its own stack.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,18 @@ static bool is_judged(const struct bpf_program *p, uint8_t walk)
 	return !strncmp(section, "uprobe", 6) || (anywhere && walk == ALYS_WALK_TABLES);
 }
 
-static void say(const char *mode, const char *name, int rc)
+/* See keep_own_stack. */
+static bool keeps_own_stack(const struct bpf_program *p)
+{
+	const struct bpf_insn *insns = bpf_program__insns(p);
+	for (size_t i = 0; i < bpf_program__insn_cnt(p); i++) {
+		if (insns[i].code == (BPF_JMP | BPF_CALL) && !insns[i].src_reg && insns[i].imm == BPF_FUNC_tail_call)
+			return true;
+	}
+	return false;
+}
+
+static void say(const char *mode, const char *name, bool own, int rc)
 {
 	const char *insns = strstr(log_text, "processed "), *stack = strstr(log_text, "stack depth ");
 	unsigned int n;
@@ -52,7 +63,7 @@ static void say(const char *mode, const char *name, int rc)
 	if (rc || !insns || !stack || sscanf(insns, "processed %u", &n) != 1 || sscanf(stack, "stack depth %255s", depths) != 1)
 		printf("%s %s refused %d\n", mode, name, rc);
 	else
-		printf("%s %s %u %s\n", mode, name, n, depths);
+		printf("%s %s %u %s %s\n", mode, name, n, depths, own ? "own" : "-");
 }
 
 /* One program at a time: the log is the last loaded program's. */
@@ -60,6 +71,7 @@ static void verify(const struct mode *m, const char *name)
 {
 	struct alys_bpf *s = alys_bpf__open();
 	struct bpf_program *p;
+	bool own = false;
 	if (!s)
 		exit(2);
 	s->rodata->config.walk = m->walk;
@@ -67,11 +79,13 @@ static void verify(const struct mode *m, const char *name)
 	s->rodata->config.interval = m->windowed;
 	s->rodata->config.max_frames = 256;
 	s->rodata->config.free_stacks = 1;
-	bpf_object__for_each_program(p, s->obj) {
+	bpf_object__for_each_program(p, s->obj)
+	{
 		bool wanted = !strcmp(bpf_program__name(p), name);
 		bpf_program__set_autoload(p, wanted);
 		if (!wanted)
 			continue;
+		own = keeps_own_stack(p);
 		if (strstr(name, "_session"))
 			bpf_program__set_expected_attach_type(p, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
 		if (m->walk == ALYS_WALK_SLEEP)
@@ -80,7 +94,8 @@ static void verify(const struct mode *m, const char *name)
 		bpf_program__set_log_buf(p, log_text, sizeof(log_text));
 	}
 	log_text[0] = 0;
-	say(m->name, name, alys_bpf__load(s));
+	int rc = alys_bpf__load(s);
+	say(m->name, name, own, rc);
 	alys_bpf__destroy(s);
 }
 
@@ -92,7 +107,8 @@ int main(void)
 	if (!s)
 		return 2;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-		bpf_object__for_each_program(p, s->obj) {
+		bpf_object__for_each_program(p, s->obj)
+		{
 			if (is_judged(p, modes[i].walk))
 				verify(&modes[i], bpf_program__name(p));
 		}

@@ -10,6 +10,7 @@
 
 #include "alys.h"
 #include "task.bpf.h"
+#include "own_stack.bpf.h"
 #include "maps.bpf.h"
 #include "numbers.bpf.h"
 #include "stats.bpf.h"
@@ -41,7 +42,6 @@ static __always_inline void copy_stack(struct snap *s, __u64 sp)
 	}
 }
 
-/* Not inlined, to keep the main program's stack small. */
 static __noinline int snap_send(struct pt_regs *ctx, __u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
@@ -109,7 +109,7 @@ static __always_inline int check_stack(struct pt_regs *ctx)
 		if (w->s.known)
 			walk_again(ctx, cfa, slot, w);
 		snap_take(ctx, slot);
-		stack_finish(slot);
+		stack_result(w, slot);
 	}
 	return 0;
 }
@@ -117,12 +117,14 @@ static __always_inline int check_stack(struct pt_regs *ctx)
 SEC("uprobe")
 int check(struct pt_regs *ctx)
 {
+	keep_own_stack();
 	return check_stack(ctx);
 }
 
 SEC("uprobe.s")
 int check_sleep(struct pt_regs *ctx)
 {
+	keep_own_stack();
 	return check_stack(ctx);
 }
 
@@ -160,6 +162,7 @@ static __always_inline void walk_remember(struct walk_slot *w, __u32 slot)
 SEC("uprobe")
 int price_walk(struct pt_regs *ctx)
 {
+	keep_own_stack();
 	__u64 cfa = PT_REGS_SP(ctx) + snap_config.cfa_off;
 	__s32 slot = is_target() ? stack_begin(ctx, cfa) : -1;
 	struct walk_slot *w = slot >= 0 ? slot_at(slot) : NULL;
@@ -187,6 +190,7 @@ int price_get_stack(struct pt_regs *ctx)
 SEC("uprobe")
 int price_take(struct pt_regs *ctx)
 {
+	keep_own_stack();
 	if (is_target())
 		emit_free(argument(ctx, 0), stack_take(ctx, PT_REGS_SP(ctx) + snap_config.cfa_off, 0), 0);
 	return 0;

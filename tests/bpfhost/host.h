@@ -184,7 +184,7 @@ static const struct walk_slot *host_walk(uint64_t ip, uint64_t sp, uint64_t bp, 
 {
 	walk_begin(host_regs(ip, sp, bp, host.link), &host_slot, cfa, 1);
 	host_slot.s.learns = 1;
-	host_slot.s.known = host.thrifty ? known_look(&host_slot, 0) : known_find(0);
+	host_slot.s.known = host.thrifty ? known_look(&host_slot, 0) : known_find(&host_slot, 0);
 	struct alys_ev_stack known = host_slot.rec;
 	walk_tables(0);
 	if (host_slot.s.known) {

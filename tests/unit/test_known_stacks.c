@@ -263,7 +263,7 @@ static void test_other_program(void **state)
 	walk();
 	assert_true(walk());
 	walk_begin(host_regs(CODE + 0x700, SP, 0, host.link), &host_slot, SP + 8, 2);
-	assert_false(known_find(0));
+	assert_false(known_find(&host_slot, 0));
 }
 
 static void test_being_written(void **state)

@@ -15,7 +15,7 @@
 bool object_has_kfuncs(const struct kernel_facts *facts)
 {
 	uint32_t id;
-	bool all = facts->uprobe_session; /* those of preemption are older */
+	bool all = facts->uprobe_session; /* bpf_rdonly_cast is older */
 	return all || !bpf_btf_get_next_id(0, &id) || errno != EPERM;
 }
 

@@ -19,14 +19,13 @@
 static void note_names(struct kernel_facts *k, const char *text, size_t n)
 {
 	static const char multi[] = "\0BPF_TRACE_UPROBE_MULTI", session[] = "\0BPF_TRACE_UPROBE_SESSION",
-			  preempt[] = "\0bpf_preempt_disable", oom[] = "\0btf_trace_mark_victim",
-			  resident[] = "\0btf_trace_rss_stat", calls[] = "\0btf_trace_sys_enter";
+			  oom[] = "\0btf_trace_mark_victim", resident[] = "\0btf_trace_rss_stat",
+			  calls[] = "\0btf_trace_sys_enter";
 	k->uprobe_multi |= memmem(text, n, multi, sizeof(multi)) != NULL;
 	k->uprobe_session |= memmem(text, n, session, sizeof(session)) != NULL;
 	k->oom |= memmem(text, n, oom, sizeof(oom)) != NULL;
 	k->resident |= memmem(text, n, resident, sizeof(resident)) != NULL;
 	k->calls |= memmem(text, n, calls, sizeof(calls)) != NULL;
-	k->preempt_off |= memmem(text, n, preempt, sizeof(preempt)) != NULL;
 }
 
 /*
@@ -66,10 +65,10 @@ static bool tells_each_page(const int *release)
 	return release[0] > 6 || (release[0] == 6 && release[1] >= 2);
 }
 
-/* Since 6.10 a program may disable preemption, but only since 6.15 call a global function then. */
-static bool calls_without_preemption(const int *release)
+/* The oldest kernel on which the programs were seen to sleep; multi links could since 6.6. */
+static bool sleeps_in_programs(const int *release)
 {
-	return release[0] > 6 || (release[0] == 6 && release[1] >= 15);
+	return release[0] > 6 || (release[0] == 6 && release[1] >= 12);
 }
 
 static void read_release(int *release)
@@ -100,7 +99,7 @@ static struct kernel_facts find_facts(void)
 	read_names(&k, fd);
 	close(fd);
 	k.resident &= tells_each_page(release);
-	k.preempt_off &= calls_without_preemption(release);
+	k.sleeps = k.uprobe_multi && sleeps_in_programs(release);
 	return k;
 }
 

@@ -16,7 +16,7 @@ struct kernel_facts {
 	bool btf;
 	bool uprobe_multi;   /* commit 89ae89f53d20 ("bpf: Add multi uprobe link"), 6.6 */
 	bool uprobe_session; /* commit d920179b3d48 ("bpf: Add support for uprobe multi session attach"), 6.13 */
-	bool preempt_off;    /* even for calls: commit b2bb703434bd ("bpf: Summarize sleepable global subprogs"), 6.15 */
+	bool sleeps;         /* programs may wait for pages that are not in memory */
 	bool perf_admin;     /* perf events need CAP_SYS_ADMIN, not only CAP_PERFMON: Debian's kernel.perf_event_paranoid = 3 */
 	bool oom;            /* reports victims of the OOM killer */
 	bool resident;       /* reports each page that becomes resident: commit f1a7941243c1, 6.2 */

@@ -88,9 +88,8 @@ static void kernel_lines(struct buf *out, const struct kernel_facts *k)
 	line(out, "uprobe.session", k->uprobe_session,
 	     k->uprobe_session ? "entry and return of plain C allocators in one probe"
 			       : "separate probes for entry and return (kernel before 6.13): about 10 % slower");
-	line(out, "sleeping walk", k->preempt_off && k->uprobe_multi,
-	     k->preempt_off && k->uprobe_multi ? "stacks whose pages are away are read in"
-					       : "stacks are cut where a page is away (kernel before 6.15)");
+	line(out, "sleeping walk", k->sleeps,
+	     k->sleeps ? "stacks whose pages are away are read in" : "stacks are cut where a page is away (kernel before 6.12)");
 	crowd_line(out, k);
 	if (k->kills_seccomp)
 		line(out, "seccomp", false,

@@ -77,7 +77,6 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.walk_slots = sizes_of(cfg).slots,
 		.known_stacks = sizes_of(cfg).known,
 		.known_secret = secret(),
-		.walk_alone = p->facts.preempt_off,
 		.rss_batch = counter_batch(),
 	};
 	p->skel->bss->interval = cfg->interval;
@@ -85,14 +84,10 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		p->skel->rodata->neg_ln_q32[i] = ALYS_NEG_LN_Q32(i);
 }
 
-/*
- * Sleepable programs read in missing stack pages. They need multi links, and must be able to disable preemption around
- * the walk itself (see unwind.bpf.h).
- */
+/* Sleepable programs read in missing stack pages. */
 static uint8_t choose_walk(const struct probe *p, uint8_t wanted)
 {
-	bool may_sleep = object_has_kfuncs(&p->facts) && p->facts.preempt_off && p->tier != PROBE_TIER_PERF;
-	return wanted == ALYS_WALK_SLEEP && !may_sleep ? ALYS_WALK_TABLES : wanted;
+	return wanted == ALYS_WALK_SLEEP && !p->facts.sleeps ? ALYS_WALK_TABLES : wanted;
 }
 
 static void let_sleep(struct probe *p)
@@ -218,6 +213,20 @@ static int check_kernel(const struct kernel_facts *facts, const struct probe_con
 	return 0;
 }
 
+/* On a stack that threads share, one could spoil what another goes by in the kernel. */
+static int check_stack(const struct probe *p, struct err *err)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+	int rc = bpf_prog_test_run_opts(bpf_program__fd(p->skel->progs.is_on_own_stack), &opts);
+	if (rc)
+		return err_set(err, -rc, "cannot run a BPF program: %s; see `alys-bpf doctor`", strerror(-rc));
+	if (!opts.retval)
+		return err_set(err, ENOTSUP,
+			       "this kernel runs BPF programs on stacks that threads share, which could harm them: use a newer "
+			       "alys-bpf, or an older kernel");
+	return 0;
+}
+
 static int make_tables(struct probe *p, const struct probe_config *cfg, struct err *err)
 {
 	struct table_maps maps = {
@@ -258,7 +267,7 @@ static int load(struct probe *p, const struct probe_config *cfg, struct err *err
 		rc = load_programs(p);
 	if (rc)
 		return explain_load(rc, err);
-	rc = make_tables(p, cfg, err);
+	rc = check_stack(p, err) ?: make_tables(p, cfg, err);
 	if (rc)
 		return rc;
 	if (cfg->interval)
