@@ -6,18 +6,18 @@
 #include "task.bpf.h"
 #include "own_stack.bpf.h"
 
-#define LARGER_THAN_SHARED 64 /* bytes */
+#define PRIVATE_FROM 64 /* bytes of stack: the kernel's BPF_PRIV_STACK_MIN_SIZE */
 #define KERNEL_STACK_MAX 65536
 
 char LICENSE[] SEC("license") = "GPL";
 
 __u64 own_stack_at = 0;
 
-/* Run by the loader, in its own thread: 1 if this function's stack is that of the thread. */
+/* The loader runs it, in its own thread: 1 if this function's stack is part of the thread's. */
 SEC("raw_tp")
 int is_on_own_stack(void *ctx)
 {
-	volatile __u8 here[LARGER_THAN_SHARED];
+	volatile __u8 here[PRIVATE_FROM];
 	keep_own_stack();
 	here[0] = 0;
 	*(volatile __u64 *)&own_stack_at = (__u64)here;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Programs run on the kernel's stack of their thread. Since 6.13 (commit e00931c02568) a function that uses more than 48 bytes of
- * stack gets one of its processor instead, which two tasks share if the first sleeps in it, or is preempted; of a uprobe's
- * program the kernel excludes neither. It leaves programs alone that call others (bpf_tail_call), whether they ever do or not.
+ * Programs run on the kernel stack of their thread. Since 6.13 (commit e00931c02568) the kernel gives each function with more than
+ * 48 bytes of stack a stack of the processor instead. Two tasks share it if the first one sleeps, or is preempted, in the function, and
+ * a uprobe's program may do both. Programs with a tail call are excepted, even if it is never taken.
  */
 #ifndef ALYS_OWN_STACK_BPF_H
 #define ALYS_OWN_STACK_BPF_H
 
-const volatile bool calls_others __weak = false;
+const volatile bool tail_call_taken __weak = false;
 
-/* In each program that has such a function: scripts/check-insns. The verifier drops the call, which has no arguments either. */
+/* In each program that has such a function (scripts/check-insns). The call has no arguments: the verifier does not look at it. */
 static __always_inline void keep_own_stack(void)
 {
-	if (calls_others)
+	if (tail_call_taken)
 		asm volatile("call %[helper]"
 			     :
 			     : [helper] "i"(BPF_FUNC_tail_call)

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <stdbool.h>
 
@@ -44,15 +46,67 @@ static bool is_judged(const struct bpf_program *p, uint8_t walk)
 	return !strncmp(section, "uprobe", 6) || (anywhere && walk == ALYS_WALK_TABLES);
 }
 
+static bool is_tail_call(const struct bpf_insn *i)
+{
+	return i->code == (BPF_JMP | BPF_CALL) && !i->src_reg && i->imm == BPF_FUNC_tail_call;
+}
+
 /* See keep_own_stack. */
 static bool keeps_own_stack(const struct bpf_program *p)
 {
 	const struct bpf_insn *insns = bpf_program__insns(p);
 	for (size_t i = 0; i < bpf_program__insn_cnt(p); i++) {
-		if (insns[i].code == (BPF_JMP | BPF_CALL) && !insns[i].src_reg && insns[i].imm == BPF_FUNC_tail_call)
+		if (is_tail_call(&insns[i]))
 			return true;
 	}
 	return false;
+}
+
+#ifdef __x86_64__
+#define GIVES_PRIVATE_STACKS 13 /* Linux 6.13 */
+#else
+#define GIVES_PRIVATE_STACKS 17
+#endif
+
+static bool gives_private_stacks(void)
+{
+	struct utsname u;
+	int major, minor;
+	return !uname(&u) && sscanf(u.release, "%d.%d", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= GIVES_PRIVATE_STACKS));
+}
+
+static void drop_tail_call(struct bpf_program *p)
+{
+	size_t n = bpf_program__insn_cnt(p);
+	struct bpf_insn *insns = calloc(n, sizeof(*insns));
+	if (!insns)
+		exit(2);
+	memcpy(insns, bpf_program__insns(p), n * sizeof(*insns));
+	for (size_t i = 0; i < n; i++) {
+		if (is_tail_call(&insns[i]))
+			insns[i] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 };
+	}
+	if (bpf_program__set_insns(p, insns, n))
+		exit(2);
+	free(insns);
+}
+
+/* What the program says that is run before each recording. */
+static bool is_on_own_stack(bool has_tail_call)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+	struct alys_bpf *s = alys_bpf__open();
+	struct bpf_program *p;
+	if (!s)
+		exit(2);
+	bpf_object__for_each_program(p, s->obj) bpf_program__set_autoload(p, p == s->progs.is_on_own_stack);
+	if (!has_tail_call)
+		drop_tail_call(s->progs.is_on_own_stack);
+	if (alys_bpf__load(s) || bpf_prog_test_run_opts(bpf_program__fd(s->progs.is_on_own_stack), &opts))
+		exit(2);
+	alys_bpf__destroy(s);
+	return opts.retval;
 }
 
 static void say(const char *mode, const char *name, bool own, int rc)
@@ -114,5 +168,8 @@ int main(void)
 		}
 	}
 	alys_bpf__destroy(s);
-	return 0;
+	if (is_on_own_stack(true) && is_on_own_stack(false) != gives_private_stacks())
+		return 0;
+	fprintf(stderr, "insns: the tail call does not decide which stack a program has\n");
+	return 1;
 }
