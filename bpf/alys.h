@@ -472,6 +472,7 @@ struct alys_config {
 	__u32 rss_batch;    /* pages that a processor counts for itself: percpu_counter_batch */
 	__u8 no_frees;      /* of plain allocators only allocations are recorded */
 	__u8 noted;         /* some processes report their blocks themselves: ALYS_NOTED */
+	__u8 preempt_off;   /* the kernel has functions for that: see call_reserve */
 	__u8 page_windows;  /* pages are seen in windows only, see `window_shut` */
 };
 

@@ -19,6 +19,35 @@ static __always_inline __u64 wake_flag(__u64 n)
 	return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= config.wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
+#ifndef ALYS_NO_KFUNCS
+extern void bpf_preempt_disable(void) __ksym __weak; /* 6.10, commit fc7566ad0a82 */
+extern void bpf_preempt_enable(void) __ksym __weak;
+#else
+static void (*const bpf_preempt_disable)(void) = 0;
+static void (*const bpf_preempt_enable)(void) = 0;
+#endif
+
+/*
+ * For records of calls, the most frequent ones. The reader waits for a record that is reserved and not submitted, and so for all that
+ * follow: nothing preempts the task until call_submit. NULL: the ring is full.
+ */
+static __always_inline void *call_reserve(__u64 size)
+{
+	if (config.preempt_off && bpf_preempt_disable)
+		bpf_preempt_disable();
+	void *e = bpf_ringbuf_reserve(&events, size, 0);
+	if (config.preempt_off && !e && bpf_preempt_enable)
+		bpf_preempt_enable();
+	return e;
+}
+
+static __always_inline void call_submit(void *e, __u64 wake)
+{
+	bpf_ringbuf_submit(e, wake);
+	if (config.preempt_off && bpf_preempt_enable)
+		bpf_preempt_enable();
+}
+
 static __always_inline void head_fill(struct alys_head *h, __u8 kind)
 {
 	__u64 id = current_numbers();
@@ -34,7 +63,7 @@ static __always_inline void head_fill(struct alys_head *h, __u8 kind)
 
 static __always_inline void emit_free(__u64 addr, __u64 stack, __u64 time)
 {
-	struct alys_ev_free *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	struct alys_ev_free *e = call_reserve(sizeof(*e));
 	if (!e) {
 		count_loss(ALYS_ST_LOST_RING_FREE);
 		return;
@@ -44,7 +73,7 @@ static __always_inline void emit_free(__u64 addr, __u64 stack, __u64 time)
 		e->h.time = time;
 	e->addr = addr;
 	e->stack = stack;
-	bpf_ringbuf_submit(e, wake_flag(count(ALYS_ST_REC_FREE)));
+	call_submit(e, wake_flag(count(ALYS_ST_REC_FREE)));
 }
 
 static __always_inline void alloc_fill(struct alys_ev_alloc *e, __u8 kind, const struct pending *p, __u64 addr)
@@ -90,19 +119,19 @@ static __always_inline void note_object(const struct pending *p, __u64 addr)
 static __always_inline void emit_alloc(const struct pending *p, __u64 addr)
 {
 	note_object(p, addr);
-	struct alys_ev_alloc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	struct alys_ev_alloc *e = call_reserve(sizeof(*e));
 	if (!e) {
 		count_loss(ALYS_ST_LOST_RING_ALLOC);
 		return;
 	}
 	alloc_fill(e, ALYS_EV_ALLOC, p, addr);
-	bpf_ringbuf_submit(e, wake_flag(count(ALYS_ST_REC_ALLOC)));
+	call_submit(e, wake_flag(count(ALYS_ST_REC_ALLOC)));
 }
 
 static __always_inline void emit_realloc(const struct pending *p, __u64 addr, __u64 old)
 {
 	note_object(p, addr);
-	struct alys_ev_realloc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	struct alys_ev_realloc *e = call_reserve(sizeof(*e));
 	if (!e) {
 		count_loss(ALYS_ST_LOST_RING_REALLOC);
 		return;
@@ -110,7 +139,7 @@ static __always_inline void emit_realloc(const struct pending *p, __u64 addr, __
 	alloc_fill(&e->a, ALYS_EV_REALLOC, p, addr);
 	e->old = old;
 	e->enter = p->enter;
-	bpf_ringbuf_submit(e, wake_flag(count(ALYS_ST_REC_REALLOC)));
+	call_submit(e, wake_flag(count(ALYS_ST_REC_REALLOC)));
 }
 
 /*

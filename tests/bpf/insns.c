@@ -131,6 +131,7 @@ static void verify(const struct mode *m, const char *name)
 	s->rodata->config.walk = m->walk;
 	s->rodata->config.windowed = m->windowed;
 	s->rodata->config.interval = m->windowed;
+	s->rodata->config.preempt_off = 1;
 	s->rodata->config.max_frames = 256;
 	s->rodata->config.free_stacks = 1;
 	bpf_object__for_each_program(p, s->obj)

@@ -77,6 +77,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.walk_slots = sizes_of(cfg).slots,
 		.known_stacks = sizes_of(cfg).known,
 		.known_secret = secret(),
+		.preempt_off = p->facts.preempt_off,
 		.rss_batch = counter_batch(),
 	};
 	p->skel->bss->interval = cfg->interval;
