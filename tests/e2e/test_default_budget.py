@@ -30,7 +30,7 @@ def test_record(tmp_path):
     assert found["max overhead"] == "1 %" and float(found["windows"].split()[0]) < 100
     assert not recorded(trace, busy, "-s", "bytes:512k", "--max-overhead", "0")
     assert not recorded(trace, busy)  # every call is asked for
-    seldom = "c_rates", "2", "steady", work(1000000)  # its work between two allocations: half a millisecond or more
+    seldom = "c_rates", "2", "steady", work(4000000)  # its work between two allocations: a millisecond or more
     assert recorded(trace, seldom, "-s", "bytes:512k")["windows"].startswith("100 % of the time covered; ")
 
 
