@@ -99,7 +99,7 @@ static __always_inline int frame_read(struct pt_regs *ctx, const struct alys_sit
 }
 
 /* The call, described in the thread's call_room; NULL if it is not followed. */
-static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
+static __always_inline struct call_room *frame_begin(struct pt_regs *ctx)
 {
 	const struct alys_site *site = wanted_call(ctx);
 	if (!site)
