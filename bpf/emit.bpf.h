@@ -27,25 +27,35 @@ static void (*const bpf_preempt_disable)(void) = 0;
 static void (*const bpf_preempt_enable)(void) = 0;
 #endif
 
+static __always_inline void preempt_off(void)
+{
+	if (config.preempt_off && bpf_preempt_disable)
+		bpf_preempt_disable();
+}
+
+static __always_inline void preempt_on(void)
+{
+	if (config.preempt_off && bpf_preempt_enable)
+		bpf_preempt_enable();
+}
+
 /*
  * For records of calls, the most frequent ones. The reader waits for a record that is reserved and not submitted, and so for all that
  * follow: nothing preempts the task until call_submit. NULL: the ring is full.
  */
 static __always_inline void *call_reserve(__u64 size)
 {
-	if (config.preempt_off && bpf_preempt_disable)
-		bpf_preempt_disable();
+	preempt_off();
 	void *e = bpf_ringbuf_reserve(&events, size, 0);
-	if (config.preempt_off && !e && bpf_preempt_enable)
-		bpf_preempt_enable();
+	if (!e)
+		preempt_on();
 	return e;
 }
 
 static __always_inline void call_submit(void *e, __u64 wake)
 {
 	bpf_ringbuf_submit(e, wake);
-	if (config.preempt_off && bpf_preempt_enable)
-		bpf_preempt_enable();
+	preempt_on();
 }
 
 static __always_inline void head_fill(struct alys_head *h, __u8 kind)

@@ -12,7 +12,8 @@
 #include "alys.lean.skel.h"
 #include "alys.skel.h"
 
-bool object_has_kfuncs(const struct kernel_facts *facts)
+/* Can kfuncs be resolved here, with this process' capabilities? */
+static bool has_kfuncs(const struct kernel_facts *facts)
 {
 	uint32_t id;
 	bool all = facts->uprobe_session; /* bpf_rdonly_cast is older */
@@ -37,5 +38,5 @@ static struct alys_bpf *open_lean(void)
 
 struct alys_bpf *object_open(const struct kernel_facts *facts)
 {
-	return object_has_kfuncs(facts) ? alys_bpf__open() : open_lean();
+	return has_kfuncs(facts) ? alys_bpf__open() : open_lean();
 }

@@ -7,14 +7,10 @@
 #ifndef ALYS_KERNEL_OBJECT_H
 #define ALYS_KERNEL_OBJECT_H
 
-#include <stdbool.h>
-
 #include "kernel/tier.h"
 
 struct alys_bpf;
 
-/* Can kfuncs be resolved here, with this process' capabilities? */
-bool object_has_kfuncs(const struct kernel_facts *facts);
 /* Opened, not loaded; NULL and errno. */
 struct alys_bpf *object_open(const struct kernel_facts *facts);
 
