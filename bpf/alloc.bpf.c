@@ -14,6 +14,7 @@
 #include "maps.bpf.h"
 #include "numbers.bpf.h"
 #include "stats.bpf.h"
+#include "hit.bpf.h"
 #include "filter.bpf.h"
 #include "emit.bpf.h"
 #include "gap.bpf.h"
@@ -29,12 +30,14 @@
 #include "typed.bpf.h"
 #include "nest.bpf.h"
 #include "free.bpf.h"
+#include "gc_number.bpf.h"
 #include "entry.bpf.h"
 #include "outcome.bpf.h"
 #include "predict_cached.bpf.h"
 #include "pair_by_thread.bpf.h"
 #include "pair_by_frame.bpf.h"
 #include "pair_by_refill.bpf.h"
+#include "whole.bpf.h"
 #include "note.bpf.h"
 #include "resident.bpf.h"
 #include "mapping.bpf.h"
@@ -42,20 +45,11 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/*
- * At an entry the thread is at the probed instruction, at a return behind the call. The kernel's own answer
- * (bpf_session_is_return) is a kfunc whose arguments changed in 7.0.
- */
-static __always_inline bool is_return(struct pt_regs *ctx)
-{
-	return PT_REGS_IP(ctx) != bpf_get_func_ip(ctx);
-}
-
 SEC("uprobe")
 int call_session(struct pt_regs *ctx)
 {
 	keep_own_stack();
-	if (is_return(ctx))
+	if (hit_is_return(ctx))
 		return thread_return(ctx);
 	return thread_enter(ctx);
 }
@@ -63,7 +57,7 @@ int call_session(struct pt_regs *ctx)
 SEC("uprobe")
 int heapful_session(struct pt_regs *ctx)
 {
-	if (is_return(ctx))
+	if (hit_is_return(ctx))
 		return beam_return();
 	return beam_time(beam_take(ctx));
 }
@@ -81,6 +75,20 @@ int plain_return(struct pt_regs *ctx)
 {
 	keep_own_stack();
 	return thread_return(ctx);
+}
+
+SEC("uprobe")
+int whole_call(struct pt_regs *ctx)
+{
+	keep_own_stack();
+	return whole_take(ctx);
+}
+
+SEC("uprobe")
+int whole_collected(struct pt_regs *ctx)
+{
+	keep_own_stack();
+	return whole_take_collected(ctx);
 }
 
 SEC("uprobe")

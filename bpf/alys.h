@@ -245,7 +245,7 @@ struct alys_sampled_object {
 #define ALYS_SITE_LISTS 8         /* results are predicted from the thread's free lists */
 #define ALYS_SITE_LEAF 16         /* calls no other probed function: an unsampled call need not be followed */
 #define ALYS_SITE_UNFREED 32      /* frees of its blocks are not probed */
-#define ALYS_SITE_WHOLE_CALL 128  /* an exit at which registers (ALYS_REG_*) hold size and kind, too: arg[0], kind_arg, reg */
+#define ALYS_SITE_WHOLE_CALL 128  /* the call's arguments are still in registers, and its result is in `reg` */
 #define ALYS_SITE_CALLEE 256      /* a call instruction: the exits are those of the called function */
 #define ALYS_SITE_JUMPS 512       /* may end in a jump to another probed function, in this file or another one */
 #define ALYS_SITE_USER 1024   /* may run program code, as operator new does: only the object's `inner` code counts as nested */
@@ -254,6 +254,7 @@ struct alys_sampled_object {
 #define ALYS_SITE_DRAW_IN_WINDOW 8192 /* its probe stays attached, but calls are sampled only while a window is open */
 #define ALYS_SITE_TCACHE 16384 /* glibc's: results are predicted from the thread's tcache, those of realloc from its old block */
 #define ALYS_SITE_OPEN 32768   /* frees below this one are the program's */
+#define ALYS_SITE_TAKES 65536  /* with WHOLE_CALL: only if that is a block, and not a count (struct alys_lists) */
 #define ALYS_SITE_TRIAL 64     /* results are read at `ret`; other predictions are only compared with them */
 
 /* Where an exit finds the result: the number of a register on aarch64, below on x86-64. */
@@ -266,6 +267,8 @@ struct alys_sampled_object {
 #define ALYS_REG_RBP 6
 #define ALYS_REG_R8 7  /* up to r15 = 14 */
 #define ALYS_REG_SP 31 /* in notes only */
+/* Instead of an argument's number. */
+#define ALYS_ARG_IN(reg) (64 + (reg))
 #define ALYS_REG_LIST \
 	32 /* no register: the head of the list that the entry stored; more: the list that register (it - 32) points to */
 
@@ -301,17 +304,19 @@ struct alys_note {
 struct alys_site {
 	__u64 vaddr;   /* of this probe */
 	__u32 object;  /* index into the `objects` array */
-	__u32 cfa_off; /* CFA - sp at this instruction */
+	__u16 cfa_off; /* CFA - sp at this instruction */
+	__u16 fp_off;  /* CFA - where the caller's frame pointer is saved; 0 = it is in its register */
+	__u16 into;    /* bytes behind the function's entry, at which the stack begins all the same; 0 = it begins here */
 	__u16 row;     /* in the allocator table: for reports */
 	__u8 shape;    /* ALYS_SHAPE_* */
 	__u8 nest;     /* ALYS_NEST_* */
-	__u8 arg[3];   /* argument numbers (0..5) in the order of the shape's formula */
+	__u8 arg[3];   /* in the order of the shape's formula: argument numbers (0..5), or ALYS_ARG_IN a register */
 	__u8 kind_arg; /* with ALYS_SITE_GC_KIND, or typed */
-	__u16 flags;   /* ALYS_SITE_* */
+	__u32 flags;   /* ALYS_SITE_* */
 	__u8 reg;      /* ALYS_REG_* with the result at an exit, the list's address at a refill; else 0 */
 	__u8 typed;    /* not 0: kind_arg holds the program's own type of the block */
 	__u16 account; /* entry: index of the function in `calls` */
-	__u16 pad2;
+	__u32 pad;
 };
 
 /* Calls of one function that were followed from entry to exit. */
@@ -473,6 +478,7 @@ struct alys_config {
 	__u8 no_frees;      /* of plain allocators only allocations are recorded */
 	__u8 noted;         /* some processes report their blocks themselves: ALYS_NOTED */
 	__u8 preempt_off;   /* the kernel has functions for that: see call_reserve */
+	__u8 hit_context;   /* of multi links, in a struct that is known: see hit.bpf.h */
 	__u8 page_windows;  /* pages are seen in windows only, see `window_shut` */
 };
 
@@ -599,7 +605,7 @@ _Static_assert(sizeof(struct alys_ev_alloc) == 64, "wire");
 _Static_assert(sizeof(struct alys_ev_realloc) == 80, "wire");
 _Static_assert(sizeof(struct alys_ev_free) == 40, "wire");
 _Static_assert(sizeof(struct alys_ev_stack) == 40, "wire");
-_Static_assert(sizeof(struct alys_site) == 32, "wire");
+_Static_assert(sizeof(struct alys_site) == 40, "wire");
 _Static_assert(sizeof(struct alys_note) == 48, "wire");
 _Static_assert(sizeof(struct alys_ev_gc) == 56, "wire");
 _Static_assert(sizeof(struct alys_gc_site) == 24, "wire");

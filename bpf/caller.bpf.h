@@ -12,6 +12,11 @@ static __always_inline __u64 bias_of(struct pt_regs *ctx, const struct alys_site
 	return PT_REGS_IP(ctx) - site->vaddr;
 }
 
+static __always_inline struct walk_start start_of(const struct alys_site *site, __u64 cfa)
+{
+	return (struct walk_start){ .cfa = cfa, .into = site->into, .fp_off = site->fp_off };
+}
+
 static __always_inline struct alys_object *object_of(const struct alys_site *site)
 {
 	__u32 i = site->object;

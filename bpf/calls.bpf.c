@@ -12,6 +12,7 @@
 #include "maps.bpf.h"
 #include "numbers.bpf.h"
 #include "stats.bpf.h"
+#include "hit.bpf.h"
 #include "filter.bpf.h"
 
 /* Read by the loader, which deletes the entries of programs that have ended. Its size is set by the loader. */

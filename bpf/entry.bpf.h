@@ -13,57 +13,6 @@ static __always_inline void count_hit(__u8 shape)
 		count(ALYS_ST_HIT_ALLOC);
 }
 
-#define GC_KNOWN_CALLS 64 /* after so many calls, a known counter is read again */
-
-/*
- * Reads the collector's counter. reported: the collection probes have reported the value read here, so they are known to
- * work. The first change that they did not report ends all caching (gc_unreported).
- */
-static __noinline bool gc_known_read(struct gc_known *k, __u64 at)
-{
-	__u32 epoch = *(volatile __u32 *)&gc_epoch;
-	bool same = k->at == at && k->epoch == epoch;
-	__u64 gc_no;
-	if (!read_word(&gc_no, at))
-		return false;
-	if (same && k->reported && !gc_unreported && k->gc_no != (__u32)gc_no) {
-		count(ALYS_ST_GC_UNREPORTED);
-		gc_unreported = 1;
-	}
-	if (!same) {
-		const struct gc_state *s = gc_state_now(false);
-		k->reported = s && s->gc_no == (__u32)gc_no;
-	}
-	k->at = at;
-	k->epoch = epoch;
-	k->gc_no = gc_no;
-	return true;
-}
-
-/* The counter changes only while the world is stopped, so a cached value is valid until the next collection. */
-static __always_inline bool gc_number(struct gc_known *k, __u64 at)
-{
-	bool known = k->reported && k->at == at && k->epoch == gc_epoch && !gc_unreported;
-	return (known && ++k->age % GC_KNOWN_CALLS) || gc_known_read(k, at);
-}
-
-/* known: the thread's cached counter; NULL: not cached. */
-static __always_inline int read_gc(struct pt_regs *ctx, const struct alys_site *site, struct pending *p, struct gc_known *known)
-{
-	const struct alys_object *o = object_of(site);
-	__u64 gc_no;
-	if (!o || !o->gc_no_vaddr)
-		return 0;
-	__u64 at = o->gc_no_vaddr + bias_of(ctx, site);
-	if (known && gc_number(known, at))
-		gc_no = known->gc_no;
-	else if (known || !read_word(&gc_no, at))
-		return 0;
-	p->gc_no = gc_no;
-	p->flags |= ALYS_F_GC;
-	return 0;
-}
-
 static __always_inline void note_window(const struct alys_site *site, struct pending *p)
 {
 	if (config.windowed && site->flags & (ALYS_SITE_WINDOW | ALYS_SITE_DRAW_IN_WINDOW))
@@ -195,7 +144,7 @@ static __always_inline bool is_idle(struct pt_regs *ctx, const struct alys_site 
 static __always_inline void call_read(struct pt_regs *ctx, const struct alys_site *site, const struct request *w,
 				      struct pending *p, __u64 cfa)
 {
-	p->frame = cfa;
+	p->start = start_of(site, cfa);
 	p->collected = site->nest == ALYS_NEST_CALLER;
 	read_arguments(ctx, site, p);
 	p->size = w->size;
@@ -221,7 +170,7 @@ static __always_inline void call_read(struct pt_regs *ctx, const struct alys_sit
 static __always_inline void call_walk(struct pt_regs *ctx, struct pending *p)
 {
 	if (p->sampled && !p->stack)
-		p->stack = stack_take(ctx, p->frame, p->memory);
+		p->stack = stack_take(ctx, p->start, p->memory);
 }
 
 /* The same for a walk that has begun already, in two parts. */
@@ -229,7 +178,7 @@ static __always_inline void call_walk_on(struct pt_regs *ctx, const struct pendi
 {
 	struct walk_slot *w = slot_at(slot);
 	if (w && p->sampled && !p->stack)
-		stack_walk(ctx, p->frame, slot, w, p->memory);
+		stack_walk(ctx, p->start, slot, w, p->memory);
 }
 
 static __always_inline void call_walked(struct pending *p, __s32 slot)

@@ -45,7 +45,7 @@ static __always_inline void note_met(__u64 cookie)
 
 static __always_inline const struct alys_site *wanted_site(void *ctx)
 {
-	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u64 cookie = hit_cookie(ctx);
 	/* Of any process: a probe that nothing has hit may stay between windows, where it would slow others down, too. */
 	if (config.windowed)
 		note_met(cookie);

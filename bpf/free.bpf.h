@@ -29,20 +29,22 @@ static __always_inline bool is_passed_on(const struct freeing *f, __u64 entry, _
 	       is_kept(f->cfa, f->caller);
 }
 
-/* False: internal to the allocator. Otherwise the call is noted, to recognize calls that it makes itself. */
+/* t: NULL if no call of the thread can matter. False: internal to the allocator. Otherwise the call is noted, to recognize those that it makes itself. */
 static __always_inline bool is_programs_free(struct pt_regs *ctx, const struct alys_site *site, __u64 caller,
 					     struct thread_call *t)
 {
 	const struct alys_object *o = object_of(site);
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, addr = argument(ctx, site->arg[0]);
-	if (!o || !t || !caller || site->flags & ALYS_SITE_OPEN)
+	if (!o || !caller || site->flags & ALYS_SITE_OPEN)
 		return true;
-	struct freeing *f = &t->freed;
 	__u64 bias = bias_of(ctx, site);
 	if (is_own_free(o, caller - bias)) {
 		count(ALYS_ST_THREAD_CACHE);
 		return false;
 	}
+	if (!t)
+		return true;
+	struct freeing *f = &t->freed;
 	if (is_passed_on(f, PT_REGS_IP(ctx), cfa, caller, addr)) {
 		count(ALYS_ST_NESTED);
 		return false;
@@ -63,9 +65,9 @@ static __always_inline bool is_wanted_free(struct pt_regs *ctx, const struct aly
 {
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
 	bool asks = !is_selective() || site->nest == ALYS_NEST_CALLER;
-	*slot = config.free_stacks ? stack_begin(ctx, cfa) : -1;
+	*slot = config.free_stacks ? stack_begin(ctx, start_of(site, cfa)) : -1;
 	__u64 caller = asks ? caller_of(cfa, LINK_REGISTER(ctx), *slot) : 0;
-	struct thread_call *t = thread_call(!is_selective());
+	struct thread_call *t = frees_nest || thread_may_wait() ? thread_call(!is_selective()) : NULL;
 	if (is_nested_in(ctx, site, cfa, caller, t)) {
 		count(ALYS_ST_NESTED);
 		return false;
@@ -83,7 +85,7 @@ static __always_inline void free_take(struct pt_regs *ctx, const struct alys_sit
 	__u64 begun = sample_begins();
 	__s32 slot;
 	if (is_wanted_free(ctx, site, &slot))
-		emit_free(addr, config.free_stacks ? stack_end(ctx, cfa, slot, 0) : 0, 0);
+		emit_free(addr, config.free_stacks ? stack_end(ctx, start_of(site, cfa), slot, 0) : 0, 0);
 	else
 		stack_drop(slot);
 	count_sample(begun);

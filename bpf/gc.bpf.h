@@ -100,7 +100,7 @@ int gc_begin(struct pt_regs *ctx)
 	struct gc_state *s = begin(ctx);
 	if (!s)
 		return 0;
-	s->stack = stack_take(ctx, s->frame, 0);
+	s->stack = stack_take(ctx, (struct walk_start){ .cfa = s->frame }, 0);
 	charge_collection(s->begun);
 	return 0;
 }

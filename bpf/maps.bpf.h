@@ -3,6 +3,8 @@
 #ifndef ALYS_MAPS_BPF_H
 #define ALYS_MAPS_BPF_H
 
+#include "walk_start.bpf.h"
+
 /* Weak, because several objects define them and the linker keeps one. */
 
 /* Set by the loader before load; the verifier drops the code that a switch turns off. */
@@ -29,12 +31,12 @@ __u8 sites_met[ALYS_MAX_SITES] __weak = {};
 
 /* A call between its entry and its return. */
 struct pending {
-	__u64 cfa;     /* 0 = no call waits */
-	__u16 account; /* index of the function in `calls`; read by the loader */
-	__u8 throws;   /* if its exit is not seen, it was left by an exception; read by the loader */
-	__u8 jumps;    /* may end in a jump to another probed function */
-	__u32 below;   /* number of calls seen below this one */
-	__u64 frame;   /* the same, but set at the start of the entry */
+	__u64 cfa;               /* 0 = no call waits */
+	__u16 account;           /* index of the function in `calls`; read by the loader */
+	__u8 throws;             /* if its exit is not seen, it was left by an exception; read by the loader */
+	__u8 jumps;              /* may end in a jump to another probed function */
+	__u32 below;             /* number of calls seen below this one */
+	struct walk_start start; /* its cfa is the same, but set at the start of the entry */
 	__u64 size;
 	__u64 old;
 	__u64 out;   /* where the result will be stored: ALYS_SHAPE_OUTPTR's argument, or a list head */
@@ -94,7 +96,7 @@ struct thread_call {
 	__u64 new_cfa; /* 0 = in none */
 	__u64 new_bias;
 	__u32 new_object;
-	__u32 pad;
+	__u32 marked; /* counted in thread_marks */
 	struct freeing freed;
 	__u64 sample_begun; /* kept here to save stack, see sample_begins */
 };
@@ -189,15 +191,6 @@ struct {
 	__type(value, struct thread_call);
 } thread_calls SEC(".maps") __weak;
 
-/* Cached value of a collector's counter. reported: its probes report each change, so it need not be read at each call. */
-struct gc_known {
-	__u64 at;
-	__u32 epoch; /* gc_epoch when it was read */
-	__u32 gc_no;
-	__u32 age; /* calls since */
-	__u32 reported;
-};
-
 /* The heap of an Erlang process: see struct alys_beam. */
 struct beam_heap {
 	__u64 heap, high_water, htop, stop, hend;
@@ -255,7 +248,6 @@ struct call_room {
 	__u64 pair;            /* CFA that the exit will see */
 	__s32 slot;            /* of the walk begun; negative: none */
 	__u32 pad;
-	struct gc_known gc;
 	struct pending now;
 	struct beam_heap beam;
 	__u64 collecting; /* time when a call that is timed began; 0 = none */
@@ -272,6 +264,14 @@ static __always_inline struct call_room *thread_room(void)
 {
 	return bpf_task_storage_get(&call_rooms, current_task(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
+
+#define THREAD_MARK_BITS 12
+
+/* Counts the threads in a plain call that waits, or in a marked one, by their number; 0 = none. A thread that was killed there stays. */
+__u32 thread_marks[1 << THREAD_MARK_BITS] __weak = {};
+
+/* Several functions of plain allocators free, so that one may call another. Set by the loader. */
+int frees_nest __weak = 0;
 
 struct call_key {
 	__u64 cfa;

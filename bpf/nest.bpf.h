@@ -248,6 +248,29 @@ static __always_inline struct thread_call *thread_call(bool made)
 	return bpf_task_storage_get(&thread_calls, current_task(), NULL, made ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 }
 
+static __always_inline __u32 *thread_mark_of(void)
+{
+	__u32 i = current_task()->pid;
+	barrier_var(i);
+	return &thread_marks[i & ((1 << THREAD_MARK_BITS) - 1)];
+}
+
+/* Mostly not: one word, which is mostly in the CPU's cache, saves looking up the thread's storage. */
+static __always_inline bool thread_may_wait(void)
+{
+	return *thread_mark_of();
+}
+
+/* After each change of what the thread is in. */
+static __always_inline void thread_note(struct thread_call *t)
+{
+	__u32 in = t->call.cfa || t->new_cfa;
+	if (t->marked == in)
+		return;
+	t->marked = in;
+	__sync_fetch_and_add(thread_mark_of(), in ? 1 : -1);
+}
+
 /* Made by the allocator itself: by its return address (collectors), or because the thread is inside a plain call. */
 static __always_inline bool is_nested_in(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 caller,
 					 struct thread_call *t)
@@ -273,8 +296,10 @@ static __always_inline void thread_mark(struct pt_regs *ctx, const struct alys_s
 		return;
 	struct pending *p = &t->call;
 	thread_replace(p, site, cfa, w, LINK_REGISTER(ctx));
-	if (bare)
+	if (bare) {
+		thread_note(t);
 		return;
+	}
 	p->shape = SHAPE_MARK;
 	p->below = 0;
 	p->account = site->account;
@@ -288,6 +313,7 @@ static __always_inline void thread_mark(struct pt_regs *ctx, const struct alys_s
 		t->new_cfa = cfa;
 	}
 	p->cfa = cfa;
+	thread_note(t);
 }
 
 static __always_inline void thread_unmark(__u64 cfa)
@@ -297,6 +323,8 @@ static __always_inline void thread_unmark(__u64 cfa)
 		t->call.cfa = 0;
 	if (t && t->new_cfa == cfa)
 		t->new_cfa = 0;
+	if (t)
+		thread_note(t);
 }
 
 #endif

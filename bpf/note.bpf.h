@@ -8,7 +8,7 @@
 
 static __always_inline __u64 note_register(struct pt_regs *ctx, const struct alys_note_arg *a)
 {
-	return a->reg == ALYS_REG_SP ? PT_REGS_SP(ctx) : register_no(ctx, a->reg);
+	return a->reg == ALYS_REG_SP ? PT_REGS_SP(ctx) : register_at(ctx, a->reg);
 }
 
 /* Keeps the argument's own bytes, as it says: with or without its sign. */

@@ -13,7 +13,7 @@ static __always_inline int frame_look(struct pt_regs *ctx, const struct alys_sit
 	const struct alys_object *o = object_of(site);
 	struct pending *now = &room->now;
 	if (now->sampled)
-		read_gc(ctx, site, now, config.interval ? NULL : &room->gc);
+		read_gc(ctx, site, now, !config.interval);
 	room->prediction_kind = PREDICT_NOTHING;
 	if ((site->flags & ALYS_SITE_LISTS) && o && lists_known(room, site, o, bias_of(ctx, site)))
 		room->prediction_kind = predict(o, room, now->size, argument(ctx, site->kind_arg), &room->result, &now->out);
@@ -84,9 +84,10 @@ static __always_inline int call_place(struct pt_regs *ctx, const struct alys_sit
 }
 
 /* For sampled calls only; the caller is then found in what the walk reads anyway. */
-static __always_inline int frame_stack(struct pt_regs *ctx, struct call_room *room, __u64 cfa, bool recorded)
+static __always_inline int frame_stack(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room, __u64 cfa,
+				       bool recorded)
 {
-	room->slot = recorded ? stack_begin(ctx, cfa) : -1;
+	room->slot = recorded ? stack_begin(ctx, start_of(site, cfa)) : -1;
 	return 0;
 }
 
@@ -123,7 +124,7 @@ static __always_inline struct call_room *frame_begin(struct pt_regs *ctx)
 	lists_forget_told(room, pair_of(ctx, site, cfa));
 	if (THREAD_POINTER_LATE)
 		lists_ask(ctx, site, room, w.size, pair_of(ctx, site, cfa));
-	frame_stack(ctx, room, cfa, w.interval != NOT_SAMPLED);
+	frame_stack(ctx, site, room, cfa, w.interval != NOT_SAMPLED);
 	room->now.caller = caller_of(cfa, LINK_REGISTER(ctx), room->slot);
 	why = is_nested_call(ctx, site, cfa, room->now.caller) ? ALYS_ST_NESTED : 0;
 	/* The collector refills its threads' lists: no block has been requested yet. */
@@ -210,6 +211,18 @@ static __always_inline bool is_left_elsewhere(const struct pending *p, __u64 cfa
 	return p->jumps && p->caller && caller_at(cfa, link) != p->caller;
 }
 
+/* Of a function whose entry is not probed: a call that gets no block is first seen at the end. */
+static __always_inline bool is_failure(struct pt_regs *ctx, const struct alys_site *site)
+{
+	return site->flags & ALYS_SITE_WHOLE_CALL && !is_selective() && !register_of(ctx, site);
+}
+
+static __always_inline void count_failure(void)
+{
+	count(ALYS_ST_HIT_ALLOC);
+	count(ALYS_ST_FAILED);
+}
+
 static __noinline int frame_return(struct pt_regs *ctx)
 {
 	const struct alys_site *site = wanted_site(ctx);
@@ -226,7 +239,9 @@ static __noinline int frame_return(struct pt_regs *ctx)
 		if (site->nest == ALYS_NEST_CALLER)
 			gc_clear_unsampled(&key);
 		/* After a trial, exits of both lists stay attached for a while. */
-		if (!(site->flags & ALYS_SITE_TRIAL))
+		if (is_failure(ctx, site))
+			count_failure();
+		else if (!(site->flags & ALYS_SITE_TRIAL))
 			count(ALYS_ST_EXIT_UNPAIRED);
 		return 0;
 	}

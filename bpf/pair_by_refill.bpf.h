@@ -29,7 +29,7 @@ static __noinline bool refill_read(struct call_room *room, const struct alys_obj
 /* A finished call with size and kind still in registers, so that its entry need not be probed. */
 static __noinline struct call_room *whole_begin(struct pt_regs *ctx, const struct alys_site *site)
 {
-	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, size = register_no(ctx, site->arg[0]);
+	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, size = argument(ctx, site->arg[0]);
 	__u64 interval = sample_point(size);
 	if (!interval) {
 		count(ALYS_ST_UNSAMPLED);
@@ -48,13 +48,13 @@ static __noinline struct call_room *whole_begin(struct pt_regs *ctx, const struc
 	struct pending *p = &room->now;
 	*p = no_call;
 	p->size = size;
-	p->flags = holds_no_pointers(register_no(ctx, site->kind_arg)) ? ALYS_F_ATOMIC : 0;
+	p->flags = holds_no_pointers(argument(ctx, site->kind_arg)) ? ALYS_F_ATOMIC : 0;
 	p->sampled = size >= config.min_size;
 	p->unfreed = 1;
 	p->interval = interval;
-	p->frame = cfa;
+	p->start = start_of(site, cfa);
 	note_window(site, p);
-	read_gc(ctx, site, p, NULL);
+	read_gc(ctx, site, p, false);
 	room->result = register_of(ctx, site);
 	p->enter = begun;
 	return room;
@@ -90,10 +90,10 @@ static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
 		return NULL;
 	}
 	note_window(site, &room->now);
-	read_gc(ctx, site, &room->now, NULL);
+	read_gc(ctx, site, &room->now, false);
 	room->now.interval = interval;
 	room->now.enter = begun;
-	room->now.frame = PT_REGS_SP(ctx) + site->cfa_off;
+	room->now.start = start_of(site, PT_REGS_SP(ctx) + site->cfa_off);
 	return room;
 }
 

@@ -11,8 +11,8 @@ static __always_inline bool is_known(const struct pending *p)
 	return p->predicted && !p->trial;
 }
 
-/* The call that will wait for its return, or NULL. */
-static __always_inline struct pending *thread_begin(struct pt_regs *ctx)
+/* The thread's call, that will wait for its return, or NULL. */
+static __always_inline struct thread_call *thread_begin(struct pt_regs *ctx)
 {
 	const struct alys_site *site = wanted_call(ctx);
 	if (!site)
@@ -36,22 +36,24 @@ static __always_inline struct pending *thread_begin(struct pt_regs *ctx)
 	thread_replace(&t->call, site, cfa, &w, LINK_REGISTER(ctx));
 	call_read(ctx, site, &w, &t->call, cfa);
 	if (t->call.sampled)
-		read_gc(ctx, site, &t->call, NULL);
+		read_gc(ctx, site, &t->call, false);
 	call_predict(ctx, site, t);
 	t->call.caller = t->call.jumps && !is_known(&t->call) ? caller_at(cfa, LINK_REGISTER(ctx)) : 0;
-	return &t->call;
+	return t;
 }
 
 /* A call with a predicted result is recorded now; others wait for their return. 0 if it must be seen. */
-static __always_inline int thread_end(struct pending *p)
+static __always_inline int thread_end(struct thread_call *t)
 {
+	struct pending *p = &t->call;
 	bool known = is_known(p);
 	if (known) {
 		count(ALYS_ST_PREDICTED);
 		call_finish(p, p->prediction);
 	} else {
-		call_wait(p, p->frame);
+		call_wait(p, p->start.cfa);
 	}
+	thread_note(t);
 	if (p->sampled)
 		charge_sample(p->enter);
 	return known;
@@ -60,11 +62,11 @@ static __always_inline int thread_end(struct pending *p)
 /* 0 if the call's return must be seen. */
 static __always_inline int thread_enter(struct pt_regs *ctx)
 {
-	struct pending *p = thread_begin(ctx);
-	if (!p)
+	struct thread_call *t = thread_begin(ctx);
+	if (!t)
 		return 1;
-	call_walk(ctx, p);
-	return thread_end(p);
+	call_walk(ctx, &t->call);
+	return thread_end(t);
 }
 
 static __noinline int thread_return(struct pt_regs *ctx)
@@ -84,6 +86,7 @@ static __noinline int thread_return(struct pt_regs *ctx)
 		call_judge(t, PT_REGS_RC(ctx));
 	call_finish(p, PT_REGS_RC(ctx));
 	p->cfa = 0;
+	thread_note(t);
 	if (config.windowed)
 		charge_sample(t->sample_begun);
 	return 0;

@@ -14,6 +14,7 @@
 #include "numbers.bpf.h"
 #include "machine.bpf.h"
 #include "stats.bpf.h"
+#include "hit.bpf.h"
 #include "filter.bpf.h"
 #include "emit.bpf.h"
 #include "gc_maps.bpf.h"

@@ -9,7 +9,7 @@
 /* Behind a refill: the address of the list. */
 static __always_inline __u64 list_in(struct pt_regs *ctx, const struct alys_site *site)
 {
-	return register_no(ctx, site->reg - ALYS_REG_LIST);
+	return register_at(ctx, site->reg - ALYS_REG_LIST);
 }
 
 /* This call, if it ends at an exit, is no proof against an earlier one's result. */

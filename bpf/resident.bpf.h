@@ -120,8 +120,6 @@ static __always_inline __u64 rss_owner(const struct task_struct *task, __u64 mm)
 }
 
 #ifndef ALYS_NO_KFUNCS
-extern void *bpf_rdonly_cast(const void *obj, __u32 type) __ksym __weak; /* 6.2, commit a35b9af4ec2c */
-
 /* Loads that the kernel's exception table guards: copies by bpf_probe_read_kernel were half the cost of a page. */
 static __always_inline void rss_load(__u64 part, __u64 at, __s64 *sum, __s32 *own)
 {

@@ -163,15 +163,14 @@ static __always_inline __u64 stack_owner(void)
 }
 
 /*
- * The slot of the walk that begins at a probe whose frame ends at cfa; negative: no stack is wanted, or no slot is
- * free. Must be given to stack_end or stack_drop.
+ * The slot of the walk that begins at a probe; negative: no stack is wanted, or no slot is free. Must be given to stack_end or stack_drop.
  */
-static __always_inline __s32 stack_begin(struct pt_regs *ctx, __u64 cfa)
+static __always_inline __s32 stack_begin(struct pt_regs *ctx, struct walk_start at)
 {
 	__s32 slot = config.max_frames ? slot_claim() : -1;
 	struct walk_slot *w = slot_at(slot); /* none at -1 */
 	if (w)
-		walk_begin(ctx, w, cfa, stack_owner());
+		walk_begin(ctx, w, at, stack_owner());
 	return slot;
 }
 
@@ -208,7 +207,7 @@ static __noinline int stack_compare(__u32 slot, __u32 full)
 	return 0;
 }
 
-static __always_inline void stack_check(struct pt_regs *ctx, __u64 cfa, __u32 slot)
+static __always_inline void stack_check(struct pt_regs *ctx, struct walk_start at, __u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
 	if (!w || !(w->s.known || w->s.recalled))
@@ -217,7 +216,7 @@ static __always_inline void stack_check(struct pt_regs *ctx, __u64 cfa, __u32 sl
 	w = slot_at(full);
 	if (!w)
 		return;
-	walk_begin(ctx, w, cfa, stack_owner());
+	walk_begin(ctx, w, at, stack_owner());
 	w->m.kept = 0;
 	walk_tables(full);
 	stack_compare(slot, full);
@@ -236,15 +235,15 @@ static __always_inline bool stack_known(struct walk_slot *w, __u32 slot)
 }
 
 /* config is rodata, so that the verifier sees only one of the branches. memory: as in struct alys_ev_stack. */
-static __always_inline void stack_walk(struct pt_regs *ctx, __u64 cfa, __u32 slot, struct walk_slot *w, __u32 memory)
+static __always_inline void stack_walk(struct pt_regs *ctx, struct walk_start at, __u32 slot, struct walk_slot *w, __u32 memory)
 {
 	w->rec.memory = memory;
 	if (config.walk == ALYS_WALK_KERNEL)
-		walk_kernel(ctx, cfa, w);
+		walk_kernel(ctx, at.cfa, w);
 	else if (!stack_known(w, slot))
 		walk_tables(slot);
 	if (config.walk != ALYS_WALK_KERNEL && config.recall == ALYS_RECALL_CHECK)
-		stack_check(ctx, cfa, slot);
+		stack_check(ctx, at, slot);
 }
 
 /* NULL: no stack is wanted, or there was no slot for it, which is counted. */
@@ -264,12 +263,12 @@ static __always_inline __u64 stack_found(__s32 slot)
 }
 
 /* The call stack as the hash that events carry; 0 = none. memory: as in struct alys_ev_stack. */
-static __always_inline __u64 stack_end(struct pt_regs *ctx, __u64 cfa, __s32 slot, __u32 memory)
+static __always_inline __u64 stack_end(struct pt_regs *ctx, struct walk_start at, __s32 slot, __u32 memory)
 {
 	struct walk_slot *w = stack_slot(slot);
 	if (!w)
 		return 0;
-	stack_walk(ctx, cfa, slot, w, memory);
+	stack_walk(ctx, at, slot, w, memory);
 	return stack_result(w, slot);
 }
 
@@ -287,9 +286,9 @@ static __always_inline __u64 stack_take_anywhere(struct pt_regs *regs, __u32 mem
 	return walk_finish(slot);
 }
 
-static __always_inline __u64 stack_take(struct pt_regs *ctx, __u64 cfa, __u32 memory)
+static __always_inline __u64 stack_take(struct pt_regs *ctx, struct walk_start at, __u32 memory)
 {
-	return stack_end(ctx, cfa, stack_begin(ctx, cfa), memory);
+	return stack_end(ctx, at, stack_begin(ctx, at), memory);
 }
 
 #endif

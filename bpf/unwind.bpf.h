@@ -25,6 +25,7 @@
 
 #include "machine.bpf.h"
 #include "unwind_maps.bpf.h"
+#include "walk_start.bpf.h"
 
 #define WALK_SLOTS 512 /* at most; a walk that finds none of WALK_SLOTS_NEAR free is counted */
 #define WALK_SLOTS_OF_CPU 8
@@ -668,23 +669,32 @@ static __always_inline void slot_renew(struct walk_slot *w)
 	w->s.known = 0;
 }
 
-/*
- * Starts a walk at a probe whose frame ends at cfa. hash is the initial value, by which the stacks of different
- * processes differ.
- */
-static __always_inline void walk_begin(struct pt_regs *ctx, struct walk_slot *w, __u64 cfa, __u64 hash)
+/* If its function has saved the caller's fp, the walk begins with that. */
+static __always_inline void fp_restore(struct walk_slot *w, const struct walk_start *at)
 {
 	struct walk_state *s = &w->s;
-	s->ip = PT_REGS_IP(ctx);
-	s->sp = PT_REGS_SP(ctx);
+	if (at->fp_off && stack_word(w, at->cfa - at->fp_off, &s->bp) != RULE_OK)
+		s->bp = 0;
+}
+
+/*
+ * Starts a walk at a probe. hash is the initial value, by which the stacks of different processes differ. A probe behind the entry of
+ * its function is taken for one there: so a call has one stack, wherever in the function it is seen.
+ */
+static __always_inline void walk_begin(struct pt_regs *ctx, struct walk_slot *w, struct walk_start at, __u64 hash)
+{
+	struct walk_state *s = &w->s;
+	s->ip = PT_REGS_IP(ctx) - at.into;
+	s->sp = at.into ? ENTRY_SP(at.cfa) : PT_REGS_SP(ctx);
 	s->bp = PT_REGS_FP(ctx);
 	link_begin(s, ctx);
-	s->entry_cfa = cfa;
+	s->entry_cfa = at.cfa;
 	s->hash = hash;
 	s->anywhere = 0;
-	s->from = STACK_FROM(s) & -WINDOW_ALIGN;
+	s->from = (at.fp_off ? at.cfa - at.fp_off : STACK_FROM(s)) & -WINDOW_ALIGN;
 	slot_renew(w);
 	window_begin(w);
+	fp_restore(w, &at);
 }
 
 /*
@@ -693,7 +703,7 @@ static __always_inline void walk_begin(struct pt_regs *ctx, struct walk_slot *w,
  */
 static __always_inline void walk_interrupted(struct pt_regs *regs, struct walk_slot *w, __u64 hash)
 {
-	walk_begin(regs, w, ENTRY_CFA(PT_REGS_SP(regs) & ~7ull), hash);
+	walk_begin(regs, w, (struct walk_start){ .cfa = ENTRY_CFA(PT_REGS_SP(regs) & ~7ull) }, hash);
 	w->s.ip++;
 	w->s.ip_at = 0;
 	w->s.anywhere = 1;

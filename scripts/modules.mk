@@ -3,7 +3,7 @@
 # #include "MODULE/file.h".
 PARTS      := foundation capture heap output service interface
 foundation := base machine unkilled access sandbox event catalog globs allocators
-capture    := elf unwind code beam functions sites notes kernel probe intake target examine helper calibrate launch recording counting attach erlang window resident governor recorder
+capture    := elf unwind code beam functions sites finder notes kernel probe intake target examine helper calibrate launch recording counting attach erlang window resident governor recorder
 heap       := boehm marking heapgraph collector glibc heapreader liveness heapview mallocview
 output     := model trace symbol dwarf naming format profiles sink report replay
 service    := monitor broker daemon http push
@@ -26,13 +26,14 @@ may_unwind     := base elf wire
 may_code       := base elf wire
 may_beam       := base elf code wire
 may_functions  := base globs elf code dwarf
-may_sites      := base event elf unwind code beam functions wire allocators
+may_sites      := base event elf unwind code beam wire allocators
+may_finder     := base elf code beam functions sites wire allocators
 may_notes      := base elf sites wire allocators
 may_kernel     := base unkilled access sandbox unwind wire
 may_probe      := base machine unkilled access sandbox elf sites kernel wire
 may_intake     := base sandbox event catalog model wire
 may_target     := base access sandbox catalog elf
-may_examine    := base access sandbox event elf unwind functions sites notes probe dwarf allocators
+may_examine    := base access sandbox event elf unwind functions sites finder notes probe dwarf allocators
 may_helper     := base access sandbox elf
 may_calibrate  := base event probe intake helper
 may_launch     := base machine intake target wire

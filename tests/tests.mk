@@ -16,6 +16,8 @@ needs_fuzz_trace := model
 needs_test_window := model
 needs_test_window_unmet := model
 needs_test_launch_command := examine
+needs_fuzz_sites := finder
+needs_test_probe_work := finder
 # The walk of either machine, whatever the tests are built for.
 flags_test_unwind_walk := -Ibpf/x86_64 -Itests/bpfhost/x86_64
 flags_test_known_stacks := $(flags_test_unwind_walk)
@@ -158,7 +160,7 @@ $(BUILD)/tests/heapread: tests/e2e/heapread.c $(call module_objects,$(call modul
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
 
 # Calibrates sites that are wrong on purpose (tests/e2e/test_calibrate.py).
-$(BUILD)/tests/calibrate_case: tests/e2e/calibrate_case.c $(call module_objects,$(call modules_of,calibrate))
+$(BUILD)/tests/calibrate_case: tests/e2e/calibrate_case.c $(call module_objects,$(sort $(call modules_of,calibrate) $(call modules_of,finder)))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
@@ -221,7 +223,7 @@ $(BUILD)/bench-bpf/%.skel.h: tests/bench/floor/%.bpf.c
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c -o $(@D)/$*.bpf.o $< && $(STRIP) -g $(@D)/$*.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $(@D)/$*.bpf.o name $*_bpf > $@
 
-$(BUILD)/tests/bench/floor: tests/bench/floor/floor.c $(BUILD)/bench-bpf/floor.skel.h $(call module_objects,$(call modules_of,probe))
+$(BUILD)/tests/bench/floor: tests/bench/floor/floor.c $(BUILD)/bench-bpf/floor.skel.h $(call module_objects,$(sort $(call modules_of,probe) $(call modules_of,finder)))
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -I$(BUILD)/bench-bpf $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)

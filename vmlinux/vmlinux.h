@@ -105,6 +105,23 @@ struct pid {
 	struct upid numbers[1]; /* level + 1 of them */
 };
 
+/* Of the program that runs: what it begins with depends on the link. */
+struct bpf_run_ctx {
+};
+
+struct bpf_session_run_ctx {
+	bool is_return;
+};
+
+struct bpf_uprobe {
+	__u64 cookie;
+};
+
+struct bpf_uprobe_multi_run_ctx {
+	struct bpf_session_run_ctx session_ctx;
+	struct bpf_uprobe *uprobe;
+};
+
 struct task_struct {
 	void *stack;
 	int pid;
@@ -117,6 +134,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct uprobe_task *utask;
+	struct bpf_run_ctx *bpf_ctx;
 	struct mm_struct *mm;
 	struct thread_struct thread;
 	unsigned int ptrace;

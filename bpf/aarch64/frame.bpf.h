@@ -9,13 +9,14 @@
 
 /*
  * Has the probed function made its own frame record already? Then x29 points to it, below the CFA and not below sp; its
- * caller's would point above (AAPCS64, 6.4.6). No probe is placed where x29 is something else (sites/entry.c).
+ * caller's would point above (AAPCS64, 6.4.6). No probe is placed where x29 is something else (finder/entry.c).
  */
 #define HAS_RECORD(s) ((s)->bp - (s)->sp < (s)->entry_cfa - (s)->sp)
 /* The lowest word that a walk reads, before its first step. */
 #define STACK_FROM(s) (HAS_RECORD(s) ? (s)->bp : (s)->entry_cfa)
 /* At a function's entry. */
 #define ENTRY_CFA(sp) (sp)
+#define ENTRY_SP(cfa) (cfa)
 /* What a pending return probe calls its frame (struct return_instance, stack). */
 #define RETURN_PROBE_AT(cfa) (cfa)
 /* Where the return address was that led from one frame to the next: beside x29. */

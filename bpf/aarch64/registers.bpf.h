@@ -17,7 +17,7 @@
 #define REGISTER_CASE(n) \
 	case n: return REGISTER(ctx, n);
 
-static __noinline __u64 register_no(struct pt_regs *ctx, __u32 reg)
+static __noinline __u64 register_at(struct pt_regs *ctx, __u32 reg)
 {
 	switch (reg) {
 		REGISTER_CASE(1)
@@ -63,13 +63,13 @@ static __always_inline __u64 argument(struct pt_regs *ctx, __u32 n)
 	case 2: return REGISTER(ctx, 2);
 	case 3: return REGISTER(ctx, 3);
 	case 4: return REGISTER(ctx, 4);
-	default: return register_no(ctx, n);
+	default: return register_at(ctx, n % ALYS_ARG_IN(0));
 	}
 }
 
 static __always_inline __u64 register_of(struct pt_regs *ctx, const struct alys_site *site)
 {
-	return register_no(ctx, site->reg);
+	return register_at(ctx, site->reg);
 }
 
 #endif

@@ -10,6 +10,7 @@
 #define STACK_FROM(s) ((s)->entry_cfa - 8)
 /* At a function's entry. */
 #define ENTRY_CFA(sp) ((sp) + 8)
+#define ENTRY_SP(cfa) ((cfa)-8)
 /* What a pending return probe calls its frame (struct return_instance, stack). */
 #define RETURN_PROBE_AT(cfa) ((cfa)-8)
 /* Where the return address was that led from one frame to the next. */

@@ -14,18 +14,7 @@
 		value_;                                         \
 	})
 
-static __always_inline __u64 argument(struct pt_regs *ctx, __u32 n)
-{
-	switch (n) {
-	case 0: return REGISTER(ctx, di);
-	case 1: return REGISTER(ctx, si);
-	case 2: return REGISTER(ctx, dx);
-	case 3: return REGISTER(ctx, cx);
-	default: return REGISTER(ctx, r8);
-	}
-}
-
-static __noinline __u64 register_no(struct pt_regs *ctx, __u32 reg)
+static __always_inline __u64 register_at(struct pt_regs *ctx, __u32 reg)
 {
 	switch (reg) {
 	case ALYS_REG_RBX: return REGISTER(ctx, bx);
@@ -46,9 +35,21 @@ static __noinline __u64 register_no(struct pt_regs *ctx, __u32 reg)
 	}
 }
 
+static __always_inline __u64 argument(struct pt_regs *ctx, __u32 n)
+{
+	switch (n) {
+	case 0: return REGISTER(ctx, di);
+	case 1: return REGISTER(ctx, si);
+	case 2: return REGISTER(ctx, dx);
+	case 3: return REGISTER(ctx, cx);
+	case 4: return REGISTER(ctx, r8);
+	default: return register_at(ctx, n - ALYS_ARG_IN(0));
+	}
+}
+
 static __always_inline __u64 register_of(struct pt_regs *ctx, const struct alys_site *site)
 {
-	return register_no(ctx, site->reg);
+	return register_at(ctx, site->reg);
 }
 
 #endif

@@ -5,13 +5,18 @@
 
 #include "unwind.bpf.h"
 
-/* The address at which the call with this frame returns; 0 = unreadable. Global, so that it is verified once. */
-__weak __noinline __u64 caller_read(__u64 cfa)
+static __always_inline __u64 caller_word(__u64 cfa)
 {
 	__u64 caller = caller_hidden(cfa);
 	if (!caller && bpf_probe_read_user(&caller, sizeof(caller), (void *)(cfa - 8)))
 		return 0;
 	return caller;
+}
+
+/* The address at which the call with this frame returns; 0 = unreadable. Global, so that it is verified once. */
+__weak __noinline __u64 caller_read(__u64 cfa)
+{
+	return caller_word(cfa);
 }
 
 /* The caller of the function that is probed. link: LINK_REGISTER at the probe. */
@@ -23,6 +28,8 @@ static __always_inline __u64 caller_at(__u64 cfa, __u64 link)
 /* Through the window of a walk begun in this slot (negative: none). */
 static __always_inline __u64 caller_of(__u64 cfa, __u64 link, __s32 slot)
 {
+	if (!config.max_frames)
+		return caller_word(cfa);
 	struct walk_slot *w = slot_at(slot);
 	if (!w)
 		return caller_read(cfa);

@@ -17,7 +17,9 @@ HEAD = """# Overhead
 What recording costs a program, and how true the estimates are: written by `make bench`, from runs on the machine that stands with each
 table, for parts of it may have run elsewhere. Compare ratios, not times. What a probe costs differs tenfold between machines, most where a hypervisor has to do with it: ratios of
 different machines are different questions. A load above the number of CPUs says that others used the machine meanwhile: such figures are rough.
-Each cost is the median of interleaved repetitions: traced, untraced and with empty probes, in turn. A "floor" is what empty probes on the same places cost: nobody who uses probes can be below it.
+Each cost is the median of interleaved repetitions: traced, untraced and with empty probes, in turn. A "floor" is what empty probes cost at the entry and the return of `malloc` and
+at the entry of `free`, or at the entry of `GC_malloc`; at a server, on the same places. Who sees a call of `malloc` whole at one instruction, as alys-bpf mostly
+does, needs one probe less.
 The "least recorder" stands for any tracer of calls that uses probes: it reads one word and 512 bytes of stack, and the clock, and sends a
 record to another process, which drops it. It looks at nothing of that: no walk, no pairing. What is between
 it and a row of ours is the price of ours.

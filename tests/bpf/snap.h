@@ -18,7 +18,7 @@ struct snap {
 	__u64 missed;
 	__u32 n, end;
 	__u32 tgid, tid;
-	__u64 stack_at; /* page of sp */
+	__u64 stack_at;   /* page of sp */
 	__u32 pages, pad; /* pages that could be read */
 	__u8 stack[SNAP_PAGES][4096];
 };
@@ -27,7 +27,8 @@ struct snap {
 struct snap_config {
 	__u32 every; /* copy one stack in this many */
 	__u32 cfa_off;
-	__u64 size; /* only calls whose first argument is this, 0 = all */
+	__u32 fp_off; /* both as in struct alys_site */
+	__u64 size;   /* only calls whose first argument is this, 0 = all */
 };
 
 struct snap_counts {

@@ -14,6 +14,7 @@
 #include "maps.bpf.h"
 #include "numbers.bpf.h"
 #include "stats.bpf.h"
+#include "hit.bpf.h"
 #include "filter.bpf.h"
 #include "emit.bpf.h"
 #include "stack.bpf.h"
@@ -65,6 +66,11 @@ static __noinline int snap_send(struct pt_regs *ctx, __u32 slot)
 	return 0;
 }
 
+static __always_inline struct walk_start start_here(struct pt_regs *ctx)
+{
+	return (struct walk_start){ .cfa = PT_REGS_SP(ctx) + snap_config.cfa_off, .fp_off = snap_config.fp_off };
+}
+
 static __noinline int snap_take(struct pt_regs *ctx, __u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
@@ -81,10 +87,10 @@ static __noinline int snap_take(struct pt_regs *ctx, __u32 slot)
 }
 
 /* Of a known stack only the hash was found. */
-static __always_inline void walk_again(struct pt_regs *ctx, __u64 cfa, __u32 slot, struct walk_slot *w)
+static __always_inline void walk_again(struct pt_regs *ctx, struct walk_start at, __u32 slot, struct walk_slot *w)
 {
 	__u64 known = w->rec.hash;
-	walk_begin(ctx, w, cfa, stack_owner());
+	walk_begin(ctx, w, at, stack_owner());
 	w->m.kept = 0;
 	walk_tables(slot);
 	__sync_fetch_and_add(&counts.known, 1);
@@ -97,17 +103,17 @@ static __always_inline int check_stack(struct pt_regs *ctx)
 {
 	if (!is_target() || (snap_config.size && argument(ctx, 0) != snap_config.size))
 		return 0;
-	__u64 cfa = PT_REGS_SP(ctx) + snap_config.cfa_off;
-	__s32 slot = stack_begin(ctx, cfa);
+	struct walk_start at = start_here(ctx);
+	__s32 slot = stack_begin(ctx, at);
 	if (slot < 0) {
 		__sync_fetch_and_add(&counts.no_slot, 1);
 		return 0;
 	}
 	struct walk_slot *w = slot_at(slot);
 	if (w) {
-		stack_walk(ctx, cfa, slot, w, 0);
+		stack_walk(ctx, at, slot, w, 0);
 		if (w->s.known)
-			walk_again(ctx, cfa, slot, w);
+			walk_again(ctx, at, slot, w);
 		snap_take(ctx, slot);
 		stack_result(w, slot);
 	}
@@ -163,11 +169,11 @@ SEC("uprobe")
 int price_walk(struct pt_regs *ctx)
 {
 	keep_own_stack();
-	__u64 cfa = PT_REGS_SP(ctx) + snap_config.cfa_off;
-	__s32 slot = is_target() ? stack_begin(ctx, cfa) : -1;
+	struct walk_start at = start_here(ctx);
+	__s32 slot = is_target() ? stack_begin(ctx, at) : -1;
 	struct walk_slot *w = slot >= 0 ? slot_at(slot) : NULL;
 	if (w) {
-		stack_walk(ctx, cfa, slot, w, 0);
+		stack_walk(ctx, at, slot, w, 0);
 		walk_remember(w, slot);
 		slot_release(slot);
 	}
@@ -192,6 +198,6 @@ int price_take(struct pt_regs *ctx)
 {
 	keep_own_stack();
 	if (is_target())
-		emit_free(argument(ctx, 0), stack_take(ctx, PT_REGS_SP(ctx) + snap_config.cfa_off, 0), 0);
+		emit_free(argument(ctx, 0), stack_take(ctx, start_here(ctx), 0), 0);
 	return 0;
 }

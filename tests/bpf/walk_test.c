@@ -28,7 +28,7 @@
 #include "attach.h"
 #include "machine/pac.h"
 #include "record.h"
-#include "sites/sites.h"
+#include "finder/find.h"
 #include "target.h"
 #include "walk.skel.h"
 
@@ -37,17 +37,17 @@
 struct options {
 	const char *file, *symbol;
 	uint64_t size;
-	uint32_t every, max, pid, cfa_off;
+	uint32_t every, max, pid, cfa_off, fp_off;
 	double seconds;
 	bool sleep, plain, verbose, site;
 	/* requirements */
 	uint64_t at_least, known, walks;
-	uint32_t ended;        /* how walks have to end ... */
-	uint64_t ended_so;     /* ... for at least this many stacks */
+	uint32_t ended;    /* how walks have to end ... */
+	uint64_t ended_so; /* ... for at least this many stacks */
 	uint32_t frames;
-	int end;          /* of all stacks; -1 = any */
-	double complete;  /* percent of stacks */
-	const char *record; /* directory in which some of the equal stacks are saved */
+	int end;             /* of all stacks; -1 = any */
+	double complete;     /* percent of stacks */
+	const char *record;  /* directory in which some of the equal stacks are saved */
 	const char *pending; /* file with functions p_0.., which get return probes half-way */
 };
 
@@ -61,7 +61,13 @@ struct sums {
 };
 
 static struct options opt = {
-	.file = SNAP_LIBC, .symbol = "malloc", .every = 1, .max = 256, .seconds = 60, .cfa_off = SNAP_CFA_OFF, .end = -1,
+	.file = SNAP_LIBC,
+	.symbol = "malloc",
+	.every = 1,
+	.max = 256,
+	.seconds = 60,
+	.cfa_off = SNAP_CFA_OFF,
+	.end = -1,
 };
 static struct sums sums = { .frames_min = UINT32_MAX };
 static struct target target;
@@ -125,12 +131,8 @@ static int on_snap(void *ctx, void *data, size_t n)
 		sums.equal++;
 		keep(s);
 		break;
-	case CALIBRATION_CUT:
-		sums.cut++;
-		break;
-	case CALIBRATION_DIFFERS:
-		sums.differ++;
-		show("differs", s, &truth);
+	case CALIBRATION_CUT: sums.cut++; break;
+	case CALIBRATION_DIFFERS: sums.differ++; show("differs", s, &truth);
 	}
 	return 0;
 }
@@ -165,6 +167,7 @@ static struct bpf_program *load(bool multi)
 	skel->rodata->snap_config.every = opt.every;
 	skel->rodata->config.pac_mask = pac_mask();
 	skel->rodata->snap_config.cfa_off = opt.cfa_off;
+	skel->rodata->snap_config.fp_off = opt.fp_off;
 	skel->rodata->snap_config.size = opt.size;
 	struct bpf_program *prog = opt.sleep ? skel->progs.check_sleep : skel->progs.check, *p;
 	bpf_object__for_each_program(p, skel->obj)
@@ -196,8 +199,8 @@ static void add_target(uint32_t tgid)
 	skel->bss->recording = 1;
 }
 
-/* Where alys-bpf would probe the function, and how far from sp the CFA is there. */
-static uint64_t site_offset(const char *path, const char *symbol, uint32_t *cfa_off)
+/* Where alys-bpf would probe the function, how far from sp the CFA is there, and where rbp was saved. */
+static uint64_t site_offset(const char *path, const char *symbol)
 {
 	struct site_list list = { 0 };
 	struct err err = { 0 };
@@ -212,7 +215,8 @@ static uint64_t site_offset(const char *path, const char *symbol, uint32_t *cfa_
 		if (s->state != SITE_PROBED || strcmp(s->row->symbol, symbol))
 			continue;
 		offset = s->offset;
-		*cfa_off = s->cfa_off;
+		opt.cfa_off = s->cfa_off;
+		opt.fp_off = s->fp_off;
 		printf("%s+%u, %u bytes below the CFA\n", symbol, (uint32_t)(s->vaddr - s->func), s->cfa_off);
 	}
 	sites_free(&list);
@@ -293,7 +297,8 @@ static bool report(int status)
 		if (c->ends[i])
 			printf(" %s %llu", ends[i], (unsigned long long)c->ends[i]);
 	}
-	printf("; before the tables %llu, no slot %llu, ring full %llu\n", (unsigned long long)c->fresh, (unsigned long long)c->no_slot, (unsigned long long)c->ring_full);
+	printf("; before the tables %llu, no slot %llu, ring full %llu\n", (unsigned long long)c->fresh,
+	       (unsigned long long)c->no_slot, (unsigned long long)c->ring_full);
 	printf("known: %llu, other stacks than known: %llu\n", (unsigned long long)c->known, (unsigned long long)c->differ);
 	printf("tables: %zu files, %zu bytes, %zu mappings; maps read %lu times, %lu misses; .eh_frame %zu bytes in %.1f ms\n",
 	       tc.files, tc.bytes, tc.mappings, target.reads, sums.misses, target.eh_bytes, target.compile_ms);
@@ -322,17 +327,21 @@ static bool report(int status)
 static void parse(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "file", 1, 0, 'f' },   { "symbol", 1, 0, 's' },  { "size", 1, 0, 'z' },    { "every", 1, 0, 'e' },
-		{ "max", 1, 0, 'm' },    { "time", 1, 0, 't' },    { "sleep", 0, 0, 'S' },   { "verbose", 0, 0, 'v' },
-		{ "at-least", 1, 0, 'l' }, { "known", 1, 0, 'k' }, { "walks", 1, 0, 'w' }, { "frames", 1, 0, 'F' },  { "end", 1, 0, 'E' },
-		{ "complete", 1, 0, 'c' }, { "pending", 1, 0, 'P' }, { "pid", 1, 0, 'p' },  { "record", 1, 0, 'R' }, { "ended", 1, 0, 'T' },   { "site", 1, 0, 'a' },   { 0 },
+		{ "file", 1, 0, 'f' },     { "symbol", 1, 0, 's' },   { "size", 1, 0, 'z' },    { "every", 1, 0, 'e' },
+		{ "max", 1, 0, 'm' },      { "time", 1, 0, 't' },     { "sleep", 0, 0, 'S' },   { "verbose", 0, 0, 'v' },
+		{ "at-least", 1, 0, 'l' }, { "known", 1, 0, 'k' },    { "walks", 1, 0, 'w' },   { "frames", 1, 0, 'F' },
+		{ "end", 1, 0, 'E' },      { "complete", 1, 0, 'c' }, { "pending", 1, 0, 'P' }, { "pid", 1, 0, 'p' },
+		{ "record", 1, 0, 'R' },   { "ended", 1, 0, 'T' },    { "site", 1, 0, 'a' },    { 0 },
 	};
 	int o;
 	while ((o = getopt_long(argc, argv, "vp:", longs, NULL)) != -1) {
 		switch (o) {
 		case 'f': opt.file = optarg; break;
 		case 's': opt.symbol = optarg; break;
-		case 'a': opt.symbol = optarg; opt.site = true; break;
+		case 'a':
+			opt.symbol = optarg;
+			opt.site = true;
+			break;
 		case 'z': opt.size = strtoull(optarg, NULL, 0); break;
 		case 'e': opt.every = (uint32_t)atoi(optarg); break;
 		case 'm': opt.max = (uint32_t)atoi(optarg); break;
@@ -364,7 +373,7 @@ int main(int argc, char **argv)
 	parse(argc, argv);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	bool multi = attach_has_multi();
-	uint64_t offset = opt.site ? site_offset(opt.file, opt.symbol, &opt.cfa_off) : function_offset(opt.file, opt.symbol);
+	uint64_t offset = opt.site ? site_offset(opt.file, opt.symbol) : function_offset(opt.file, opt.symbol);
 	struct bpf_program *prog = load(multi);
 	int gate = -1;
 	pid_t child = opt.pid ? 0 : target_spawn(argv + optind, &gate);

@@ -182,7 +182,7 @@ static void host_add_page(uint64_t addr, const uint32_t *rows, uint32_t n, const
  */
 static const struct walk_slot *host_walk(uint64_t ip, uint64_t sp, uint64_t bp, uint64_t cfa)
 {
-	walk_begin(host_regs(ip, sp, bp, host.link), &host_slot, cfa, 1);
+	walk_begin(host_regs(ip, sp, bp, host.link), &host_slot, (struct walk_start){ .cfa = cfa }, 1);
 	host_slot.s.learns = 1;
 	host_slot.s.known = host.thrifty ? known_look(&host_slot, 0) : known_find(&host_slot, 0);
 	struct alys_ev_stack known = host_slot.rec;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "elf/elf.h"
+#include "finder/find.h"
 #include "calibrate/calibrate.h"
 #include "helper/children.h"
 #include "base/clock.h"
@@ -79,20 +79,21 @@ static int print_sums(const struct probe *p)
 	uint64_t lost = s.misses + s.n[ALYS_ST_LOST_RING_ALLOC] + s.n[ALYS_ST_LOST_PENDING] + s.n[ALYS_ST_LOST_NO_RETURN];
 	uint64_t waiting = s.n[ALYS_ST_WAIT_BEGIN] - s.n[ALYS_ST_WAIT_END];
 	if (!rc)
-		printf("%llu %llu %llu\n", (unsigned long long)s.n[ALYS_ST_HIT_ALLOC],
-		       (unsigned long long)s.n[ALYS_ST_REC_ALLOC], (unsigned long long)(lost + waiting));
+		printf("%llu %llu %llu\n", (unsigned long long)s.n[ALYS_ST_HIT_ALLOC], (unsigned long long)s.n[ALYS_ST_REC_ALLOC],
+		       (unsigned long long)(lost + waiting));
 	return rc;
 }
 
 /* How the same file's calls look without cheap exits. */
-static int try_in(uint32_t pid, int fd, struct elf *e, const char *path, const struct site_list *list, bool end,
-		  struct err *err)
+static int try_in(uint32_t pid, int fd, struct elf *e, const char *path, const struct site_list *list, bool end, struct err *err)
 {
 	struct probe_config cfg = { .ring_sz = 16 << 20, .subjects = 1u << ALYS_SUBJECT_ALLOCATIONS };
 	struct sites_options plain = { 0 };
 	struct site_list proof = { 0 };
 	struct probe_trial t;
-	const struct probe_order o = { .tgid = pid, .file_fd = fd, .sites = list, .proof = &proof, .returns = PROBE_RETURNS_PLAIN };
+	const struct probe_order o = {
+		.tgid = pid, .file_fd = fd, .sites = list, .proof = &proof, .returns = PROBE_RETURNS_PLAIN
+	};
 	char line[8];
 	int rc = sites_find(e, path, &plain, &proof, err);
 	struct probe *p = rc ? NULL : probe_open(&cfg, err);

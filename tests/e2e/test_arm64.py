@@ -13,7 +13,7 @@ from conftest import ALYS, ROOT, TIMEOUT
 TRACES = [ROOT / "tests/golden/v1.alys", ROOT / "tests/golden/layout/before.alys"]
 # Parsers of outside bytes, and what writes bytes; elf on files that the cross compiler makes.
 UNITS = ["test_elf", "test_trace", "test_trace_damage", "test_trace_golden", "test_model", "test_sink", "test_report",
-         "test_unwind", "test_unwind_section", "test_unwind_walk_arm64", "test_unwind_walk", "test_unwind_go_aarch64", "test_dwarf_symtab", "test_machine_pac", "test_sites_aarch64", "fuzz_sites",
+         "test_unwind", "test_unwind_section", "test_unwind_walk_arm64", "test_unwind_walk", "test_unwind_go_aarch64", "test_dwarf_symtab", "test_machine_pac", "test_finder_aarch64", "fuzz_sites",
          "test_notes", "test_notes_aarch64", "test_functions", "fuzz_notes",
          "test_sites_collections", "test_beam", "test_beam_aarch64", "fuzz_beam",
          "test_boehm_getter_aarch64", "fuzz_heapgraph", "fuzz_glibc", "fuzz_trace", "fuzz_elf", "fuzz_unwind"]

@@ -234,6 +234,23 @@ def test_every_stack_of_a_release_server_is_whole(started, tmp_path):
     assert broken <= every / 1000, folded.read_text()[:3000]
 
 
+@bpf
+@pytest.mark.beside
+@pytest.mark.parametrize("sample", [(), ("--sample", "bytes:16k", "--max-overhead", "0"), ("--check-stacks",)])
+def test_frames_that_go_by_rbp(started, tmp_path, sample):
+    """From probes in the middle of malloc, free and GC_malloc, which use rbp themselves."""
+    trace = tmp_path / "t.alys"
+    program = started.program("c_gcframes").wait_ready()
+    tracer = started.tracer("-p", program.pid, "-o", trace, *sample).recording()
+    time.sleep(0.5)
+    tracer.stop()
+    rows = assert_law(trace).rows
+    assert rows["stack-end-complete"] == rows["stacks"] >= 2 and not rows.get("walks-differ")
+    stacks = {tuple(frame["name"] for frame in event["stack"]) for event in events_of(trace, tmp_path)
+              if event["kind"] == "alloc" or event.get("stack")} # what a collector frees has none
+    assert {names[-6:] for names in stacks} == {("site_by_rbp", "of_room", *START)}
+
+
 def reads_of(pid):
     return int(re.search(r"syscr: (\d+)", Path(f"/proc/{pid}/io").read_text()).group(1))
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "elf/arch.h"
-#include "sites/sites.h"
+#include "finder/find.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

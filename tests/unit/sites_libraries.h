@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sites/sites.h"
+#include "finder/find.h"
 
 #define LIB "/usr/lib/" TEST_MACHINE "-linux-gnu/"
 #define GLIBC "/lib/" TEST_MACHINE "-linux-gnu/libc.so.6"

@@ -24,6 +24,7 @@
 #include "sandbox/spawn.h"
 #include "examine/examination.h"
 #include "examine/examiner.h"
+#include "finder/find.h"
 
 #define GLIBC "/lib/" TEST_MACHINE "-linux-gnu/libc.so.6"
 #define LIBGC "/usr/lib/" TEST_MACHINE "-linux-gnu/libgc.so.1"
@@ -112,7 +113,7 @@ static void look_everywhere(struct findings *f)
 	struct buf text = { 0 };
 	struct unwind_row row;
 	sites_print(&f->sites.list, &text);
-	sites_use_whole_exits(&f->sites.list);
+	sites_use_whole(&f->sites.list);
 	sites_print_refills(&f->sites.calls, &f->sites.list, &text);
 	for (uint64_t page = 0; f->rows.table && page < f->rows.table->pages_cnt; page++)
 		unwind_row_at(f->rows.table, (f->rows.table->page0 + page) << 12, &row);

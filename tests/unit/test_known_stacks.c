@@ -262,7 +262,7 @@ static void test_other_program(void **state)
 	(void)state;
 	walk();
 	assert_true(walk());
-	walk_begin(host_regs(CODE + 0x700, SP, 0, host.link), &host_slot, SP + 8, 2);
+	walk_begin(host_regs(CODE + 0x700, SP, 0, host.link), &host_slot, (struct walk_start){ .cfa = SP + 8 }, 2);
 	assert_false(known_find(&host_slot, 0));
 }
 

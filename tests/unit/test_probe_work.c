@@ -189,10 +189,15 @@ static uint64_t bias_of(pid_t pid, const char *library)
 }
 
 /* Of the elements of a call whose arguments have been multiplied by then, as of other calls. */
+static uint64_t held_in(const struct user_regs_struct *r, uint8_t arg)
+{
+	return arg < ALYS_ARG_IN(0) ? argument(r, arg) : result_in(r, (uint8_t)(arg - ALYS_ARG_IN(0)));
+}
+
 static uint64_t size_in(const struct site *s, const struct call *c, const struct user_regs_struct *r)
 {
 	unsigned int size_arg = s->row->shape == ALYS_SHAPE_MULREALLOC ? 2 : s->row->shape == ALYS_SHAPE_SIZE ? 0 : 1;
-	return s->multiplied ? argument(r, s->arg[0]) / (uint64_t)c->arg[0] : argument(r, s->arg[size_arg]);
+	return s->multiplied ? held_in(r, s->arg[0]) / (uint64_t)c->arg[0] : held_in(r, s->arg[size_arg]);
 }
 
 static void at_entry(struct watch *w, const struct site *s, const struct user_regs_struct *r)
@@ -238,6 +243,27 @@ static void at_exit_site(struct watch *w, const struct site_exit *x, const struc
 	w->wait.site = NULL;
 }
 
+/* A call that is seen whole begins and ends there. */
+static void at_whole(struct watch *w, const struct site_exit *x, const struct user_regs_struct *r)
+{
+	struct site seen = w->o.list.sites[x->whole_call_of - 1];
+	seen.cfa_off = x->cfa_off;
+	seen.arg[0] = x->whole.size_arg;
+	if (x->takes && result_in(r, x->reg) <= w->o.list.lists.top)
+		return;
+	at_entry(w, &seen, r);
+	if (w->wait.site == &seen)
+		at_exit_site(w, x, r);
+}
+
+static void at_exit(struct watch *w, const struct site_exit *x, const struct user_regs_struct *r)
+{
+	if (w->o.list.direct && x->whole_call_of)
+		at_whole(w, x, r);
+	else
+		at_exit_site(w, x, r);
+}
+
 /* At a breakpoint: read the registers, then step the real instruction and set the breakpoint again. */
 static int at_breakpoint(struct watch *w)
 {
@@ -250,7 +276,7 @@ static int at_breakpoint(struct watch *w)
 	assert_non_null(bytes);
 	set_ip(&r, addr);
 	if (w->sh->now && (k = map_get(&w->exits, addr)))
-		at_exit_site(w, &w->o.list.exits[*k - 1], &r);
+		at_exit(w, &w->o.list.exits[*k - 1], &r);
 	if (w->sh->now && (k = map_get(&w->entries, addr)))
 		at_entry(w, &w->o.list.sites[*k - 1], &r);
 	assert_int_equal(ptrace(PTRACE_SETREGSET, w->pid, NT_PRSTATUS, &all), 0);
@@ -293,7 +319,8 @@ static void plant_all(struct watch *w)
 		if (w->o.list.sites[i].state == SITE_PROBED)
 			plant(w, w->o.list.sites[i].vaddr, &w->entries, i);
 	for (size_t i = 0; i < w->o.list.exits_cnt; i++)
-		plant(w, w->o.list.exits[i].vaddr, &w->exits, i);
+		if (w->o.list.direct || !w->o.list.exits[i].takes)
+			plant(w, w->o.list.exits[i].vaddr, &w->exits, i);
 }
 
 static void run_child(struct watch *w)
@@ -332,12 +359,16 @@ static void check_calls(const struct watch *w, unsigned int *made)
 	}
 }
 
-static unsigned int watch_library(const char *library, bool cheap)
+enum exits { RETS, CHEAP, WHOLE };
+
+static unsigned int watch_library(const char *library, enum exits which)
 {
-	struct sites_options opts = { .cheap_exits = cheap };
+	struct sites_options opts = { .cheap_exits = which != RETS };
 	struct watch *w = calloc(1, sizeof(*w));
 	unsigned int made = 0, cheap_hits;
 	open_sites(&w->o, library, &opts);
+	if (which == WHOLE)
+		sites_use_whole(&w->o.list);
 	start_child(w, library);
 	plant_all(w);
 	run_child(w);
@@ -369,14 +400,17 @@ static void test_sites_at_work(void **state)
 	skip(); /* the sanitizer brings its own malloc */
 #endif
 	for (size_t i = 0; i < sizeof(at_work) / sizeof(*at_work); i++) {
-		unsigned int jumps = watch_library(at_work[i], false);
+		unsigned int jumps = watch_library(at_work[i], RETS);
 		/* Emulated: every `ret`, or only calloc's jump to memset. */
 		bool emulated = insn_machine.cheap_ret || !strcmp(at_work[i], GLIBC);
 		assert_true(emulated ? jumps > 0 : !jumps);
-		unsigned int cheap = watch_library(at_work[i], true);
+		unsigned int cheap = watch_library(at_work[i], CHEAP);
 		bool wanted = strcmp(at_work[i], GLIBC) && (at_work[i] != mimalloc || !is_mimalloc_3());
 		if (wanted && cheap <= 20)
 			fail_msg("%s: only %u hits of cheap exits", at_work[i], cheap);
+		unsigned int whole = watch_library(at_work[i], WHOLE);
+		if (insn_machine.link < 0 && i < 2 && whole <= 20)
+			fail_msg("%s: only %u hits of places that see whole calls", at_work[i], whole);
 	}
 }
 

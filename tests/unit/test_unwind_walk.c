@@ -49,7 +49,7 @@ static void walk_after_caller(const struct recording *r, const char *name)
 	walk_recording(r, name);
 	uint32_t reads = host.reads;
 	host.reads = 0;
-	walk_begin(host_regs(r->ip, r->sp, r->bp, 0), &host_slot, r->cfa, 1);
+	walk_begin(host_regs(r->ip, r->sp, r->bp, 0), &host_slot, (struct walk_start){ .cfa = r->cfa }, 1);
 	assert_int_equal(caller_of(r->cfa, 0, 0), caller);
 	assert_int_equal(host.reads, 1);
 	walk_tables(0);

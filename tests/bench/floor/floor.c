@@ -19,7 +19,7 @@
 #include "floor.skel.h"
 #include "sites/collections.h"
 #include "probe/link.h"
-#include "sites/sites.h"
+#include "finder/find.h"
 
 #define POLL_MS 10
 
@@ -116,7 +116,7 @@ static int attach_file(const struct floor *f, int fd, const char *path)
 	if (!e || sites_find(e, path, &o, &l, &err))
 		return -1;
 	if (l.at == SAMPLE_AT_REFILL)
-		sites_use_whole_exits(&l);
+		sites_use_whole(&l);
 	add_calls(f, &l, &b);
 	if (sites_collect(&l))
 		add_collections(e, &b.entry);

@@ -448,13 +448,16 @@ int attach_fd(const struct attach *a)
 	return trials_fd(&a->trials);
 }
 
-/*
- * Does the process have to wait for the file's examination? Plain calls are probed without waiting for a calibration,
- * but a collector's are not, because what its probes mean depends on the result.
- */
+/* Plain calls are probed without waiting for a calibration, unless where probes go, or what they mean, depends on the result. */
+static bool awaits_meaning(const struct file_sites *f)
+{
+	return f->asked && (f->whole || sites_collect(&f->list));
+}
+
+/* Does the process have to wait for the file's examination? */
 static bool waits(struct file_sites *f, uint32_t pid)
 {
-	return (f->pending || (f->asked && sites_collect(&f->list))) && sitecache_wait(f, pid);
+	return (f->pending || awaits_meaning(f)) && sitecache_wait(f, pid);
 }
 
 /* The file's shared probes are attached, or will be for another process. As that may end before, this one waits, too. */
@@ -463,6 +466,19 @@ static void wait_for_shared(struct attach *a, const struct proc *p, struct file_
 	note_unseen(a, p, f);
 	if (f && (f->pending || f->asked) && !link_tgid(a, f, p->tgid))
 		waits(f, p->tgid);
+}
+
+/* The kernel's own walk needs the caller's frame pointer in its register, as at an entry. */
+static bool may_use_whole(const struct attach *a, const struct file_sites *f, enum probe_returns returns)
+{
+	return returns != PROBE_RETURNS_ALL && a->h->o->walk != ALYS_WALK_KERNEL && sites_have_whole(&f->list);
+}
+
+static void calibrate_file(struct attach *a, struct file_sites *f, enum probe_returns returns, int fd)
+{
+	bool exits = calibrate_wanted(&f->list, returns), whole = may_use_whole(a, f, returns);
+	if (!f->calibrated && (exits || whole))
+		trials_calibrate(&a->trials, f, fd, exits, whole);
 }
 
 /* The file has been examined. */
@@ -477,8 +493,7 @@ static void begin_file(struct attach *a, const struct proc *p, struct file_sites
 		return;
 	f->left = false;
 	f->unused_ns = 0;
-	if (!f->calibrated && calibrate_wanted(&f->list, returns_for(a, p->tgid)))
-		trials_calibrate(&a->trials, f, fd);
+	calibrate_file(a, f, returns_for(a, p->tgid), fd);
 	if (!waits(f, p->tgid))
 		attach_file(a, p, f, fd);
 }
@@ -568,14 +583,14 @@ void attach_child(struct attach *a, const struct proc *p)
 		attach_mapped(a, p);
 }
 
-/* Is a collector of the process still being calibrated, and therefore not attached yet? */
+/* Is an allocator of the process still being calibrated, and therefore not attached yet? */
 static bool awaits_calibration(const struct attach *a, const struct proc *p)
 {
 	const struct mapping *map;
 	bool owed = false;
 	for (size_t i = 0; (map = target_mapping(a->h->targets, p->id, i)); i++) {
 		const struct file_sites *f = sitecache_find(&a->sites, map->module);
-		owed |= f && f->asked && sites_collect(&f->list);
+		owed |= f && awaits_meaning(f);
 	}
 	return owed;
 }

@@ -34,6 +34,7 @@ struct file_sites {
 	bool served;                   /* attached for some process */
 	bool calibrated;               /* calibrated or being calibrated, whatever the result */
 	bool asked;                    /* the calibration's result is expected */
+	bool whole;                    /* places that see whole calls are used if they agree */
 	bool unproven;                 /* not calibrated (yet): the first calls are compared to prove the sites */
 	uint32_t *waiting;             /* processes that wait for findings, or for the result */
 	size_t waiting_cnt, waiting_cap;

@@ -118,12 +118,12 @@ static void use_calibration(struct trials *t, struct file_sites *f, struct calib
 	buf_free(&text);
 	f->asked = false;
 	/* A trial may have found the sites wrong meanwhile. */
-	if (f->unproven && v->said.outcome != CALIBRATION_UNPROVEN) {
-		bool untouched = !f->trials_cnt;
-		settle(t, f, v->said.outcome == CALIBRATION_AGREED, &v->plain);
+	if ((f->unproven || f->whole) && v->said.outcome != CALIBRATION_UNPROVEN) {
+		bool agreed = v->said.outcome == CALIBRATION_AGREED, untouched = !f->trials_cnt && !f->served;
+		settle(t, f, agreed, &v->plain);
 		/* This moves entries, so only if none is attached yet. */
-		if (v->said.outcome == CALIBRATION_AGREED && untouched)
-			sites_use_whole_exits(&f->list);
+		if (agreed && untouched && f->whole)
+			sites_use_whole(&f->list);
 	}
 	sites_free(&v->plain);
 }
@@ -142,13 +142,18 @@ struct file_sites *trials_take(struct trials *t, const struct site_cache *c)
 	return NULL;
 }
 
-void trials_calibrate(struct trials *t, struct file_sites *f, int fd)
+void trials_calibrate(struct trials *t, struct file_sites *f, int fd, bool exits, bool whole)
 {
 	struct calibration_request o = {
 		.module = f->module, .fd = fd, .calls = sitecache_take_list(&f->calls), .plain = sitecache_take_list(&f->plain)
 	};
 	struct calibration_result v;
-	f->calibrated = f->unproven = true;
+	f->calibrated = true;
+	f->unproven = exits;
+	f->whole = whole;
+	/* Refills are no calls: the sites that they share facts with are tried as they are. */
+	if (whole && f->list.at == SAMPLE_AT_CALL)
+		sites_use_whole(&o.calls);
 	bool waiting = !t->h->flowing || t->h->held;
 	if (!waiting && !t->calibrations)
 		t->calibrations = calibration_queue_new();

@@ -28,7 +28,7 @@ struct trials {
  * Calibrates the file, once. While nothing else runs, or a process is stopped, it waits for the result, so that no call
  * is observed otherwise.
  */
-void trials_calibrate(struct trials *t, struct file_sites *f, int fd);
+void trials_calibrate(struct trials *t, struct file_sites *f, int fd, bool exits, bool whole);
 /* Attaches its sites; on trial while they are unproven. */
 int trials_attach(const struct trials *t, uint32_t tgid, struct file_sites *f, int fd, enum probe_returns returns,
 		  struct err *err);

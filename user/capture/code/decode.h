@@ -89,11 +89,13 @@ struct insn {
 	bool records;              /* stores frame pointer and return address side by side (aarch64) */
 	bool reserves;             /* memory, until an exception or the store that belongs to it (aarch64) */
 	bool padding;              /* no effect: nop, also as padding between blocks */
+	bool pushes_fp;            /* the whole frame pointer, and only that (x86-64) */
 };
 
 /* Constants that reveal a function's data layout. */
 struct insn_constants {
 	bool compares;   /* cmp with an immediate */
+	int8_t left;     /* whole register that is compared with it, INSN_NO_REG = none */
 	int8_t with;     /* register that another one is compared with, INSN_NO_REG = none */
 	bool multiplies; /* imul with one */
 	uint64_t imm;

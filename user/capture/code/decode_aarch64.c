@@ -349,7 +349,7 @@ void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_
 {
 	uint32_t w;
 	(void)vaddr;
-	*out = (struct insn_constants){ .with = INSN_NO_REG };
+	*out = (struct insn_constants){ .with = INSN_NO_REG, .left = INSN_NO_REG };
 	if (n < LEN)
 		return;
 	memcpy(&w, bytes, LEN);

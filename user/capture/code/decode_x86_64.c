@@ -229,6 +229,7 @@ bool insn_decode(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn *ou
 		set_stack_pointer(&d, out);
 	if (out->writes & INSN_BIT(INSN_RBP))
 		set_frame_pointer(&d, out);
+	out->pushes_fp = d.in.mnemonic == ZYDIS_MNEMONIC_PUSH && is_reg(&d.op[0], ZYDIS_REGISTER_RBP);
 	out->padding = d.in.mnemonic == ZYDIS_MNEMONIC_NOP || d.in.mnemonic == ZYDIS_MNEMONIC_INT3;
 	return true;
 }
@@ -238,7 +239,7 @@ void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_
 	struct decoded d = { .bytes = bytes };
 	ZydisDecoder decoder;
 
-	*out = (struct insn_constants){ .with = INSN_NO_REG };
+	*out = (struct insn_constants){ .with = INSN_NO_REG, .left = INSN_NO_REG };
 	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
 	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)))
 		return;
@@ -249,6 +250,8 @@ void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_
 		return;
 	out->compares = d.in.mnemonic == ZYDIS_MNEMONIC_CMP && b->type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
 	out->imm = out->compares ? b->imm.value.u : 0;
+	if (out->compares && d.in.operand_width == 64 && a->type == ZYDIS_OPERAND_TYPE_REGISTER)
+		out->left = (int8_t)reg_of(a->reg.value);
 	if (b->type != ZYDIS_OPERAND_TYPE_MEMORY || a->type != ZYDIS_OPERAND_TYPE_REGISTER)
 		return;
 	ZyanU64 address = 0;

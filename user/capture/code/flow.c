@@ -261,6 +261,42 @@ static int explore_rest(struct flow *w)
 	return 0;
 }
 
+/* The first node behind padding; -1: there is none. */
+static int32_t behind_padding(const struct flow *w, int32_t i)
+{
+	while (i >= 0 && w->nodes[i].in.padding)
+		i = w->nodes[i].next;
+	return i;
+}
+
+/* Do jumps lead there, and all of them onwards? Jumps back make it the head of a loop. */
+static bool is_jumped_to(const struct flow *w, int32_t to)
+{
+	bool any = false, back = false;
+	for (size_t i = 0; i < w->nodes_cnt; i++) {
+		any |= w->nodes[i].jump == to;
+		back |= w->nodes[i].jump == to && w->nodes[i].in.vaddr >= w->nodes[to].in.vaddr;
+	}
+	return any && !back;
+}
+
+/*
+ * Compilers align heads of loops, and what can be reached by jumps only (gcc's -falign-loops, -falign-jumps). So a call between which
+ * and a place of the second kind there is padding does not come back, whether or not its function has a name.
+ */
+static void end_at_padding(struct flow *w)
+{
+	for (size_t i = 0; i < w->nodes_cnt; i++) {
+		struct flow_node *n = &w->nodes[i];
+		bool padded = n->in.flow == INSN_CALL && n->next >= 0 && w->nodes[n->next].in.padding;
+		int32_t to = padded ? behind_padding(w, n->next) : -1;
+		if (to < 0 || !is_jumped_to(w, to))
+			continue;
+		n->no_return = true;
+		n->next = -1;
+	}
+}
+
 static void count_preds(struct flow *w)
 {
 	for (size_t i = 0; i < w->nodes_cnt; i++) {
@@ -288,11 +324,13 @@ int flow_build(struct flow *w, const struct funcs *f, uint64_t entry, uint64_t s
 		doubt(w, FLOW_NO_SIZE);
 	if (w->nodes_cnt >= MAX_NODES)
 		doubt(w, FLOW_TOO_LONG);
-	if (rc)
+	if (rc) {
 		flow_free(w);
-	else
-		count_preds(w);
-	return rc;
+		return rc;
+	}
+	end_at_padding(w);
+	count_preds(w);
+	return 0;
 }
 
 int32_t flow_before(const struct flow *w, int32_t node)

@@ -55,19 +55,42 @@ static bool step_back(struct flow *w, struct flow_node *n)
 	return changed;
 }
 
-bool values_held(struct flow *w)
+/* One step: does some way lead from the node out of the function? */
+static bool step_out(const struct flow *w, size_t i, bool *leaves)
+{
+	const struct flow_node *n = &w->nodes[i];
+	bool was = leaves[i];
+	leaves[i] |= n->leave != FLOW_STAYS || (n->next >= 0 && leaves[n->next]) || (n->jump >= 0 && leaves[n->jump]);
+	return leaves[i] != was;
+}
+
+/* Of a way that only ends the program, as after a failed assertion, no register matters. */
+static bool hold_results(struct flow *w, bool *leaves)
 {
 	bool changed = true;
+	for (int round = 0; changed && round < MAX_ROUNDS; round++) {
+		changed = false;
+		for (size_t i = w->nodes_cnt; i-- > 0;)
+			changed |= step_out(w, i, leaves);
+	}
+	for (int round = 0; (changed || !round) && round < MAX_ROUNDS; round++) {
+		changed = false;
+		for (size_t i = w->nodes_cnt; i-- > 0;)
+			changed |= leaves[i] && step_back(w, &w->nodes[i]);
+	}
+	return !changed;
+}
+
+bool values_held(struct flow *w)
+{
+	bool *leaves = calloc(w->nodes_cnt + 1, sizeof(*leaves));
 	for (size_t i = 0; i < w->nodes_cnt; i++) {
 		w->nodes[i].holds = insn_machine.data;
 		w->nodes[i].calls_later = false;
 	}
-	for (int round = 0; changed && round < MAX_ROUNDS; round++) {
-		changed = false;
-		for (size_t i = w->nodes_cnt; i-- > 0;)
-			changed |= step_back(w, &w->nodes[i]);
-	}
-	return !changed;
+	bool found = leaves && hold_results(w, leaves);
+	free(leaves);
+	return found;
 }
 
 struct origin {

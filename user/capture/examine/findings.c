@@ -8,6 +8,7 @@
 
 #include "elf/arch.h"
 #include "elf/outline.h"
+#include "finder/find.h"
 #include "notes/noted.h"
 #include "probe/linker.h"
 #include "sites/listing.h"

@@ -20,10 +20,12 @@ static void note_names(struct kernel_facts *k, const char *text, size_t n)
 {
 	static const char multi[] = "\0BPF_TRACE_UPROBE_MULTI", session[] = "\0BPF_TRACE_UPROBE_SESSION",
 			  preempt[] = "\0bpf_preempt_disable", oom[] = "\0btf_trace_mark_victim",
-			  resident[] = "\0btf_trace_rss_stat", calls[] = "\0btf_trace_sys_enter";
+			  resident[] = "\0btf_trace_rss_stat", context[] = "\0bpf_uprobe_multi_run_ctx",
+			  calls[] = "\0btf_trace_sys_enter";
 	k->uprobe_multi |= memmem(text, n, multi, sizeof(multi)) != NULL;
 	k->uprobe_session |= memmem(text, n, session, sizeof(session)) != NULL;
 	k->preempt_off |= memmem(text, n, preempt, sizeof(preempt)) != NULL;
+	k->hit_context |= memmem(text, n, context, sizeof(context)) != NULL;
 	k->oom |= memmem(text, n, oom, sizeof(oom)) != NULL;
 	k->resident |= memmem(text, n, resident, sizeof(resident)) != NULL;
 	k->calls |= memmem(text, n, calls, sizeof(calls)) != NULL;

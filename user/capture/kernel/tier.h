@@ -17,6 +17,7 @@ struct kernel_facts {
 	bool uprobe_multi;   /* commit 89ae89f53d20 ("bpf: Add multi uprobe link"), 6.6 */
 	bool uprobe_session; /* commit d920179b3d48 ("bpf: Add support for uprobe multi session attach"), 6.13 */
 	bool preempt_off;    /* for programs, commit fc7566ad0a82 ("bpf: Introduce bpf_preempt_[disable,enable] kfuncs"), 6.10 */
+	bool hit_context;    /* what bpf/hit.bpf.h reads */
 	bool sleeps;         /* programs may wait for pages that are not in memory */
 	bool perf_admin;     /* perf events need CAP_SYS_ADMIN, not only CAP_PERFMON: Debian's kernel.perf_event_paranoid = 3 */
 	bool oom;            /* reports victims of the OOM killer */

@@ -18,7 +18,8 @@
 
 /* One batch per program; a site may be in several. */
 struct batches {
-	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill, frame_predict;
+	struct batch whole_call, whole_collected, session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill,
+		frame_predict;
 	struct batch noted_alloc, noted_free; /* a program's own probes */
 	struct batch heapful, heapful_session, heapful_exit;
 };
@@ -53,7 +54,7 @@ static bool may_come_and_go(const struct probe *p, const struct site_list *l, co
 }
 
 /* Whose probe stays for the blocks that it ends allocates in windows only, all the same. */
-static uint16_t window_flags(const struct probe *p, const struct site_list *l, const struct site *s)
+static uint32_t window_flags(const struct probe *p, const struct site_list *l, const struct site *s)
 {
 	if (may_come_and_go(p, l, s))
 		return ALYS_SITE_WINDOW;
@@ -63,6 +64,8 @@ static uint16_t window_flags(const struct probe *p, const struct site_list *l, c
 static void batches_begin(struct batches *b, const struct probe *p, uint32_t trial, bool window)
 {
 	*b = (struct batches){
+		.whole_call = { .prog = p->skel->progs.whole_call, .window = window },
+		.whole_collected = { .prog = p->skel->progs.whole_collected, .window = window },
 		.session = { .prog = p->skel->progs.call_session, .session = true, .window = window },
 		.plain_enter = { .prog = p->skel->progs.plain_enter, .window = window },
 		.plain_return = { .prog = p->skel->progs.plain_return, .at_return = true, .window = window },
@@ -193,14 +196,27 @@ static bool is_timed_at_return(const struct plan *plan, const struct probe *p, c
 	return p->tier == PROBE_TIER_SESSION && s->row->timed && safe;
 }
 
+/* Before a second one is attached. */
+static void note_free(struct probe *p, const struct site *s, uint64_t cookie)
+{
+	uint32_t number = (uint32_t)cookie + 1;
+	if (s->row->nest != ALYS_NEST_THREAD)
+		return;
+	if (p->only_free && p->only_free != number)
+		p->skel->bss->frees_nest = 1;
+	p->only_free = number;
+}
+
 /* Adds an entry to the batch of its program. */
-static int add_entry(const struct plan *plan, struct batches *to, const struct probe *p, const struct site *s, bool by_frame,
+static int add_entry(const struct plan *plan, struct batches *to, struct probe *p, const struct site *s, bool by_frame,
 		     uint64_t cookie)
 {
 	if (by_frame)
 		return batch_add(&to->frame_enter, s->offset, cookie);
-	if (s->row->shape == ALYS_SHAPE_FREE)
+	if (s->row->shape == ALYS_SHAPE_FREE) {
+		note_free(p, s, cookie);
 		return batch_add(&to->free_enter, s->offset, cookie);
+	}
 	if (s->row->shape == ALYS_SHAPE_REFILL)
 		return batch_add(&to->refill, s->offset, cookie);
 	if (s->row->shape == ALYS_SHAPE_HEAPFUL)
@@ -257,9 +273,9 @@ static const struct site *exit_user(const struct site_list *l, uint32_t exit, en
 }
 
 /* An exit that several share stays as long as one of them does. */
-static uint16_t exit_flags(const struct probe *p, const struct site_list *l, uint32_t exit)
+static uint32_t exit_flags(const struct probe *p, const struct site_list *l, uint32_t exit)
 {
-	uint16_t flags = ALYS_SITE_WINDOW;
+	uint32_t flags = ALYS_SITE_WINDOW;
 	for (size_t i = 0; i < l->sites_cnt; i++) {
 		const struct site *s = &l->sites[i];
 		if (s->state == SITE_PROBED && ends_at(s, exit))
@@ -276,6 +292,12 @@ static bool sees_at(const struct site_list *l, uint64_t offset, enum probe_retur
 			return true;
 	}
 	return false;
+}
+
+/* Calls that get no block may not pass its entry, which is a late one. */
+static bool is_missed(const struct site_list *l, const struct site *s)
+{
+	return l->direct && s->late.at.vaddr && s->row->nest == ALYS_NEST_THREAD;
 }
 
 static struct batch *batch_of_exit(struct batches *to, const struct site *s, bool predict)
@@ -301,6 +323,7 @@ static int plan_exits(struct plan *plan, struct probe *p, const struct site_list
 		if (!s || (shared && predict))
 			continue;
 		sites_fill_exit(&l->exits[x], plan->set->object, s->row->nest, &wire);
+		wire.flags |= is_missed(l, s) ? ALYS_SITE_WHOLE_CALL : 0;
 		if (other && !shared)
 			wire.flags |= ALYS_SITE_TRIAL;
 		wire.flags |= exit_flags(p, l, x);
@@ -312,20 +335,29 @@ static int plan_exits(struct plan *plan, struct probe *p, const struct site_list
 	return rc;
 }
 
-/* Calls that one exit probe sees whole, without an entry: they use the refill program, too. */
+/* An exit without an entry. With refills, blocks are followed by marks only. */
+static int add_whole(struct plan *plan, struct probe *p, const struct site *s, const struct site_exit *x, struct err *err)
+{
+	bool refills = plan->order->sites->at == SAMPLE_AT_REFILL && is_collected(s);
+	struct alys_site wire;
+	uint64_t cookie;
+	sites_fill_whole(plan->order->sites, x, plan->set->object, &wire);
+	wire.account = calls_number(p, s->row->symbol, plan->order->file_fd);
+	wire.flags |= window_flags(p, plan->order->sites, s) | (refills ? ALYS_SITE_UNFREED : 0);
+	struct batches *to = batches_of(plan, &wire);
+	int rc = publish_site(plan, p, &wire, &cookie, err);
+	struct batch *batch = refills ? &to->refill : is_collected(s) ? &to->whole_collected : &to->whole_call;
+	return rc ?: batch_add(batch, x->offset, cookie);
+}
+
+/* Calls that one exit probe sees whole. */
 static int plan_whole_calls(struct plan *plan, struct probe *p, const struct site_list *l, struct err *err)
 {
 	int rc = 0;
 	for (size_t x = 0; x < l->exits_cnt && l->direct && !rc; x++) {
-		struct alys_site wire;
-		uint64_t cookie;
-		if (!l->exits[x].whole_call_of)
-			continue;
-		sites_fill_whole(l, &l->exits[x], plan->set->object, &wire);
-		wire.flags |= window_flags(p, l, &l->sites[l->exits[x].whole_call_of - 1]);
-		rc = publish_site(plan, p, &wire, &cookie, err);
-		if (!rc)
-			rc = batch_add(&batches_of(plan, &wire)->refill, l->exits[x].offset, cookie);
+		const struct site_exit *exit = &l->exits[x];
+		if (exit->whole_call_of)
+			rc = add_whole(plan, p, &l->sites[exit->whole_call_of - 1], exit, err);
 	}
 	return rc;
 }
@@ -359,6 +391,7 @@ static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
 	struct batch *order[] = {
 		&stay->heapful_exit,  &window->heapful_exit,  &stay->frame_exit,      &window->frame_exit,
 		&stay->frame_predict, &window->frame_predict, &stay->plain_return,    &window->plain_return,
+		&stay->whole_call,    &window->whole_call,    &stay->whole_collected, &window->whole_collected,
 		&stay->session,       &window->session,       &stay->plain_enter,     &window->plain_enter,
 		&stay->frame_enter,   &window->frame_enter,   &stay->free_enter,      &window->free_enter,
 		&stay->refill,        &window->refill,        &stay->noted_free,      &stay->noted_alloc,

@@ -78,6 +78,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.known_stacks = sizes_of(cfg).known,
 		.known_secret = secret(),
 		.preempt_off = p->facts.preempt_off,
+		.hit_context = p->facts.hit_context && p->tier != PROBE_TIER_PERF,
 		.rss_batch = counter_batch(),
 	};
 	p->skel->bss->interval = cfg->interval;
@@ -94,8 +95,9 @@ static uint8_t choose_walk(const struct probe *p, uint8_t wanted)
 static void let_sleep(struct probe *p)
 {
 	struct bpf_program *walking[] = {
-		p->skel->progs.call_session, p->skel->progs.plain_enter, p->skel->progs.frame_enter, p->skel->progs.refill,
-		p->skel->progs.free_enter,   p->skel->progs.gc_begin,    p->skel->progs.noted_alloc, p->skel->progs.noted_free,
+		p->skel->progs.call_session, p->skel->progs.plain_enter,     p->skel->progs.frame_enter, p->skel->progs.refill,
+		p->skel->progs.whole_call,   p->skel->progs.whole_collected, p->skel->progs.free_enter,  p->skel->progs.gc_begin,
+		p->skel->progs.noted_alloc,  p->skel->progs.noted_free,
 	};
 	for (size_t i = 0; i < sizeof(walking) / sizeof(walking[0]) && p->walk == ALYS_WALK_SLEEP; i++)
 		bpf_program__set_flags(walking[i], BPF_F_SLEEPABLE);
@@ -131,10 +133,12 @@ static void choose_programs(struct probe *p, const struct probe_config *cfg)
 {
 	struct bpf_program *session = p->skel->progs.call_session, *timed = p->skel->progs.heapful_session;
 	struct bpf_program *multi[] = {
-		p->skel->progs.plain_enter, p->skel->progs.plain_return,  p->skel->progs.frame_enter, p->skel->progs.frame_exit,
-		p->skel->progs.free_enter,  p->skel->progs.refill,        p->skel->progs.gc_begin,    p->skel->progs.gc_mark,
-		p->skel->progs.gc_end,      p->skel->progs.frame_predict, p->skel->progs.on_link,     p->skel->progs.count_entry,
-		p->skel->progs.noted_alloc, p->skel->progs.noted_free,    p->skel->progs.heapful,     p->skel->progs.heapful_exit,
+		p->skel->progs.plain_enter,   p->skel->progs.plain_return, p->skel->progs.frame_enter,
+		p->skel->progs.frame_exit,    p->skel->progs.free_enter,   p->skel->progs.refill,
+		p->skel->progs.gc_begin,      p->skel->progs.gc_mark,      p->skel->progs.gc_end,
+		p->skel->progs.frame_predict, p->skel->progs.on_link,      p->skel->progs.count_entry,
+		p->skel->progs.noted_alloc,   p->skel->progs.noted_free,   p->skel->progs.heapful,
+		p->skel->progs.heapful_exit,  p->skel->progs.whole_call,   p->skel->progs.whole_collected,
 	};
 	bool has_session = p->tier == PROBE_TIER_SESSION;
 	bpf_program__set_autoload(p->skel->progs.on_oom, p->facts.oom);
@@ -165,10 +169,8 @@ static int explain_load(int rc, struct err *err)
 static int load_programs(struct probe *p)
 {
 	struct bpf_program *const first[] = {
-		p->skel->progs.call_session,
-		p->skel->progs.plain_enter,
-		p->skel->progs.plain_return,
-		p->skel->progs.free_enter,
+		p->skel->progs.whole_call,   p->skel->progs.call_session, p->skel->progs.plain_enter,
+		p->skel->progs.plain_return, p->skel->progs.free_enter,
 	};
 	int rc;
 	p->programs = programs_load(p->skel, first, sizeof(first) / sizeof(first[0]), &rc);

@@ -81,6 +81,12 @@ bool note_arg_ok(const struct alys_note_arg *a)
 					     (a->reg == ALYS_REG_SP || (a->reg < ALYS_REG_SP && wire_name(a->reg))));
 }
 
+/* The number of an argument, or ALYS_ARG_IN a register. */
+static bool arg_ok(uint8_t arg)
+{
+	return arg < INSN_ARGS || (arg >= ALYS_ARG_IN(0) && wire_name((uint8_t)(arg - ALYS_ARG_IN(0))));
+}
+
 static int take_site(struct cursor *c, struct site_list *l)
 {
 	const void *from = cursor_bytes(c, sizeof(struct site));
@@ -91,7 +97,7 @@ static int take_site(struct cursor *c, struct site_list *l)
 	settle_site(s);
 	s->row = allocator_at(s->row_no);
 	if (!s->row || (unsigned int)s->family >= ALLOC_FAMILIES || (unsigned int)s->state > SITE_REFUSED || !wire_name(s->reg) ||
-	    !entry_reason_ok(&s->why) || !lost_reason_ok(&s->lost_why))
+	    !arg_ok(s->late.at.size_arg) || !entry_reason_ok(&s->why) || !lost_reason_ok(&s->lost_why))
 		return -EPROTO;
 	for (int i = 0; i < ALYS_NOTE_ARGS; i++) {
 		if (!note_arg_ok(&s->note.arg[i]))
@@ -112,11 +118,10 @@ static int take_exit(struct cursor *c, size_t sites, struct site_list *l)
 	memcpy(x, from, sizeof(*x));
 	SETTLE(x->emulated);
 	SETTLE(x->plain);
+	SETTLE(x->takes);
 	TERMINATE(x->in);
-	return !exit_reason_ok(&x->why) || !wire_name(x->reg) || !wire_name(x->size_reg) || !wire_name(x->kind_reg) ||
-			       x->whole_call_of > sites
-		       ? -EPROTO
-		       : 0;
+	return !exit_reason_ok(&x->why) || !wire_name(x->reg) || !arg_ok(x->whole.size_arg) || x->whole_call_of > sites ? -EPROTO
+															: 0;
 }
 
 void sites_write(const struct site_list *l, struct buf *out)

@@ -37,27 +37,57 @@ uint64_t sites_digest(const struct site_list *l)
 	return h;
 }
 
-void sites_use_whole_exits(struct site_list *l)
+bool sites_have_whole(const struct site_list *l)
 {
+	bool have = false;
+	for (size_t i = 0; i < l->sites_cnt; i++)
+		have |= l->sites[i].late.at.vaddr != 0;
+	return have;
+}
+
+static void move_entry(struct site *s, const struct site_place *to)
+{
+	s->vaddr = to->vaddr;
+	s->offset = to->offset;
+	s->cfa_off = to->cfa_off;
+	s->into = to->into;
+	s->fp_off = to->fp_off;
+	s->arg[0] = to->size_arg;
+	s->kind_arg = to->kind_arg;
+	s->emulated = true;
+	s->unchanged = s->return_probe = s->cached = s->predicted = s->multiplied = false;
+	s->why = (struct entry_reason){ .choice = ENTRY_LATE };
+}
+
+/* Does a late call come to this exit? Of one from a list, what is in its own function was seen whole. */
+static bool ends_late(const struct site_list *l, const struct site *s, uint32_t exit)
+{
+	bool slow = !s->slow_exits_cnt;
+	for (size_t k = 0; k < s->slow_exits_cnt; k++)
+		slow |= s->slow_exits[k] == exit;
+	return slow && !l->exits[exit].whole_call_of && !s->late.exits_cnt;
+}
+
+static void use_late(const struct site_list *l, struct site *s)
+{
+	size_t kept = 0;
+	for (size_t k = 0; k < s->exits_cnt; k++) {
+		if (ends_late(l, s, s->exits[k]))
+			s->exits[kept++] = s->exits[k];
+	}
+	s->exits_cnt = kept;
+	s->slow_exits_cnt = 0;
+	s->at_callee = s->late.exits_cnt != 0;
+	move_entry(s, &s->late.at);
+}
+
+void sites_use_whole(struct site_list *l)
+{
+	l->direct |= sites_have_whole(l);
 	for (size_t i = 0; i < l->sites_cnt; i++) {
 		struct site *s = &l->sites[i];
-		size_t kept = 0;
-		if (!s->late.vaddr)
-			continue;
-		s->vaddr = s->late.vaddr;
-		s->offset = s->late.offset;
-		s->cfa_off = s->late.cfa_off;
-		s->unchanged = false;
-		s->why = (struct entry_reason){ .choice = ENTRY_LATE };
-		memcpy(s->arg, s->row->arg, sizeof(s->arg));
-		s->kind_arg = s->row->kind_arg;
-		for (size_t k = 0; k < s->exits_cnt; k++) {
-			if (!l->exits[s->exits[k]].whole_call_of && !s->late.exits_cnt)
-				s->exits[kept++] = s->exits[k];
-		}
-		s->exits_cnt = kept;
-		s->at_callee = s->late.exits_cnt != 0;
-		l->direct = true;
+		if (s->late.at.vaddr)
+			use_late(l, s);
 	}
 }
 
@@ -65,11 +95,14 @@ void sites_fill_whole(const struct site_list *l, const struct site_exit *x, uint
 {
 	sites_fill_entry(&l->sites[x->whole_call_of - 1], object, out);
 	out->vaddr = x->vaddr;
-	out->cfa_off = x->cfa_off;
+	out->cfa_off = (uint16_t)x->cfa_off;
+	out->into = x->whole.into;
+	out->fp_off = x->whole.fp_off;
 	out->reg = x->reg;
-	out->arg[0] = x->size_reg;
-	out->kind_arg = x->kind_reg;
-	out->flags |= ALYS_SITE_WHOLE_CALL | ALYS_SITE_UNFREED;
+	out->arg[0] = x->whole.size_arg;
+	out->kind_arg = x->whole.kind_arg;
+	out->flags |= ALYS_SITE_WHOLE_CALL | (x->takes ? ALYS_SITE_TAKES : 0);
+	out->flags &= ~(uint32_t)ALYS_SITE_CALLEE;
 }
 
 void sites_fill_object(const struct site_list *l, struct alys_object *out)
@@ -99,11 +132,11 @@ uint64_t sites_own_probed(const struct site_list *l)
 	return found;
 }
 
-static uint16_t entry_flags(const struct site *s)
+static uint32_t entry_flags(const struct site *s)
 {
 	bool throws = s->row->runs_user_code && s->row->nest == ALYS_NEST_THREAD;
 	bool user = throws && (s->row->open || s->row->family != ALLOC_OWN);
-	return (uint16_t)(s->row->flags | (s->leaf ? ALYS_SITE_LEAF : 0) | (s->jumps ? ALYS_SITE_JUMPS : 0) |
+	return (uint32_t)(s->row->flags | (s->leaf ? ALYS_SITE_LEAF : 0) | (s->jumps ? ALYS_SITE_JUMPS : 0) |
 			  (user ? ALYS_SITE_USER : 0) | (throws && !s->lost && !s->presumed ? ALYS_SITE_THROWS : 0) |
 			  (s->at_callee ? ALYS_SITE_CALLEE : 0) | (s->row->open ? ALYS_SITE_OPEN : 0));
 }
@@ -113,7 +146,9 @@ void sites_fill_entry(const struct site *s, uint32_t object, struct alys_site *o
 	*out = (struct alys_site){
 		.vaddr = s->vaddr,
 		.object = object,
-		.cfa_off = s->cfa_off,
+		.cfa_off = (uint16_t)s->cfa_off,
+		.into = s->into,
+		.fp_off = s->fp_off,
 		.row = s->row_no,
 		.shape = s->multiplied ? ALYS_SHAPE_SIZE : s->row->shape,
 		.nest = s->row->nest,
@@ -130,7 +165,7 @@ void sites_fill_exit(const struct site_exit *x, uint32_t object, uint8_t nest, s
 	*out = (struct alys_site){
 		.vaddr = x->vaddr,
 		.object = object,
-		.cfa_off = x->cfa_off,
+		.cfa_off = (uint16_t)x->cfa_off,
 		.nest = nest,
 		.reg = x->reg,
 	};
@@ -168,6 +203,11 @@ static void print_exit(const struct site_exit *x, struct buf *out)
 	buf_u8(out, '\n');
 }
 
+static const char *arg_name(uint8_t arg)
+{
+	return arg < INSN_ARGS ? wire_name(wire_reg(INSN_BIT(insn_machine.args[arg]))) : wire_name(arg - ALYS_ARG_IN(0));
+}
+
 static void print_whole_exits(const struct site_list *l, const struct site *s, struct buf *out)
 {
 	for (size_t i = 0; i < l->exits_cnt && l->direct; i++) {
@@ -175,10 +215,9 @@ static void print_whole_exits(const struct site_list *l, const struct site *s, s
 		if (x->whole_call_of != (uint32_t)(s - l->sites) + 1)
 			continue;
 		print_place(x, out);
-		buf_addf(out,
-			 ": the whole call, size in %s, kind in %s, result in %s, "
-			 "CFA sp+%u, emulated\n",
-			 wire_name(x->size_reg), wire_name(x->kind_reg), wire_name(x->reg), x->cfa_off);
+		buf_addf(out, ": the whole call%s, size in %s, result in %s, CFA sp+%u, emulated\n",
+			 x->takes ? ", if a block is taken from a list" : "", arg_name(x->whole.size_arg), wire_name(x->reg),
+			 x->cfa_off);
 	}
 }
 

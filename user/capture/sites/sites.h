@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites: decides where probes go in one ELF file. In: the file's symbols and code, the table of allocators. Out: for
- * each function found an entry site and its exits, with reasons. Read-only; attaches nothing. Names are copied,
- * so a list outlives the elf.
+ * sites: where probes go in one ELF file: for each function of an allocator an entry site and its exits, with reasons, as the finder
+ * has found them (finder/find.h). Names are copied, so a list outlives the elf.
  */
 #ifndef ALYS_SITES_H
 #define ALYS_SITES_H
@@ -19,24 +18,20 @@
 #include "beam/process_names.h"
 #include "code/counter.h"
 #include "code/tcache.h"
-#include "elf/elf.h"
 #include "sites/reason.h"
-
-struct sites_options {
-	uint32_t families; /* one bit per enum alloc_family, 0 = all; ALLOC_USDT is none of them, see notes/noted.h */
-	/* Also look for exits cheaper than `ret`; they may hold the result in another register. */
-	bool cheap_exits;
-	/* Sample at refills if the file allows it: libgc with thread-local free lists. */
-	bool refill;
-	/* What the unwind table says: CFA = rsp + *sp_off at vaddr. NULL = use the code only. */
-	bool (*cfa_at)(void *ctx, uint64_t vaddr, uint32_t *sp_off);
-	void *cfa_ctx;
-};
 
 enum site_state {
 	SITE_PROBED,
 	SITE_COVERED, /* all its calls are seen at another site */
 	SITE_REFUSED, /* cannot be probed */
+};
+
+/* Behind a function's entry, where its arguments are still in registers: a probe there can stand for one at the entry. */
+struct site_place {
+	uint64_t vaddr, offset; /* 0 = there is none */
+	uint32_t cfa_off;
+	uint16_t into, fp_off;      /* as in struct alys_site */
+	uint8_t size_arg, kind_arg; /* likewise, arg[0] and kind_arg */
 };
 
 /* An address where results are read. Several functions may share one: pairing is by CFA. */
@@ -47,9 +42,10 @@ struct site_exit {
 	bool emulated;
 	bool plain; /* a `ret`, or a jump that stands for one: used also when nothing cheaper is */
 	struct exit_reason why;
-	/* A site (index + 1) whose whole calls are seen here, 0 = none; registers of size and kind. */
+	/* A site (index + 1) whose whole calls are seen here, 0 = none; where their arguments are. */
 	uint32_t whole_call_of;
-	uint8_t size_reg, kind_reg;
+	struct site_place whole;
+	bool takes;  /* ALYS_SITE_TAKES */
 	char in[40]; /* the function that contains it, truncated; "" = unnamed */
 	uint64_t in_off;
 };
@@ -65,6 +61,7 @@ struct site {
 	uint32_t cfa_off;
 	bool emulated;
 	bool unchanged;           /* sp and the return address are as the caller left them */
+	uint16_t into, fp_off;    /* as in struct alys_site */
 	uint8_t reg;              /* of a refill: ALYS_REG_* that holds the list's address */
 	uint8_t arg[3], kind_arg; /* as in the row, unless the site follows a move between registers */
 	bool multiplied;          /* the site follows the multiplication of both arguments: arg[0] has the product */
@@ -73,8 +70,7 @@ struct site {
 	uint32_t *exits; /* indices into the list's exits */
 	size_t exits_cnt, exits_cap;
 	struct {
-		uint64_t vaddr, offset; /* 0 = no exits that see whole calls */
-		uint32_t cfa_off;
+		struct site_place at; /* none: no exits see whole calls */
 		/* Exits of the function called there, if probed anyway: indices; then it needs no others. */
 		uint32_t *exits;
 		size_t exits_cnt, exits_cap;
@@ -108,9 +104,9 @@ struct site_list {
 	uint64_t gc_no_vaddr;
 	struct byte_counter counter; /* of a collector */
 	enum sample_at at;           /* call or refill */
-	bool takes_lists;            /* with refills: code of the file takes over libgc's lists, see list_users.h */
+	bool takes_lists;            /* with refills: code of the file takes over libgc's lists, see finder/list_users.h */
 	bool program;                /* not a library: cannot be loaded alone */
-	bool direct;                 /* exits that see whole calls are used */
+	bool direct;                 /* places that see whole calls are used */
 	struct alys_beam beam;       /* of an Erlang VM */
 	struct beam_types types;     /* of its blocks */
 	struct beam_atoms atoms;     /* of what its processes are called */
@@ -118,16 +114,12 @@ struct site_list {
 	struct tcache_place tcache;  /* if a site is cached */
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* in that code, but called for the program */
 	struct alys_range code;                        /* of the file */
-	uint64_t own_frees[ALYS_MAX_OWN_FREES];        /* see ownfrees.h */
+	uint64_t own_frees[ALYS_MAX_OWN_FREES];        /* see finder/ownfrees.h */
 	struct alys_range inner[ALYS_MAX_INNER];       /* code below operator new: its calls of probed functions are its own */
 	uint64_t own;                                  /* bit i: function i of allocators/own matches here */
 	const char *provider;                          /* of malloc, free...; NULL = unknown, or not in this file */
 };
 
-/* An empty list is not an error: most files define no allocator. */
-int sites_find(const struct elf *e, const char *path, const struct sites_options *o, struct site_list *out, struct err *err);
-/* The same for an open file, which must be a complete x86-64 ELF file (else -ENOEXEC). */
-int sites_find_in(int fd, const char *path, const struct sites_options *o, struct site_list *out, struct err *err);
 void sites_free(struct site_list *l);
 /* Is there a collector in the file? Its code may begin at address 0. */
 static inline bool sites_collect(const struct site_list *l)
@@ -144,8 +136,10 @@ void sites_fill_entry(const struct site *s, uint32_t object, struct alys_site *o
 void sites_fill_exit(const struct site_exit *x, uint32_t object, uint8_t nest, struct alys_site *out);
 /* The exits to probe for a site: all, or with predictions the slow ones. */
 size_t sites_exits(const struct site *s, bool predict, const uint32_t **out);
-/* From now on, exits that see whole calls are used. Proven sites only: a trial needs the entry of each call. */
-void sites_use_whole_exits(struct site_list *l);
+/* Could whole calls be seen at one place? */
+bool sites_have_whole(const struct site_list *l);
+/* From now on, places that see whole calls are used. Proven sites only: a trial needs the entry of each call. */
+void sites_use_whole(struct site_list *l);
 /* The struct that BPF reads for such an exit. */
 void sites_fill_whole(const struct site_list *l, const struct site_exit *x, uint32_t object, struct alys_site *out);
 /* For people: one paragraph per function. */

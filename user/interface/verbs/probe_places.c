@@ -26,27 +26,38 @@ static void list_sites(struct findings *f, struct calibration_result *v, struct 
 {
 	sites_print(v->said.outcome == CALIBRATION_WRONG ? &v->plain : &f->sites.calls, out);
 	if (v->said.outcome == CALIBRATION_AGREED)
-		sites_use_whole_exits(&f->sites.list);
+		sites_use_whole(&f->sites.list);
 	if (v->said.outcome != CALIBRATION_WRONG)
 		sites_print_refills(&f->sites.calls, &f->sites.list, out);
 }
 
-static void list_findings(struct findings *f, const struct module *m, int fd, struct buf *out)
+/* As a recording would: places of whole calls are used if they agree. */
+static void calibrate_findings(struct listing *l, const struct examination *e, struct findings *f, struct calibration_result *v)
 {
-	struct calibration_request o = { .module = m->id, .fd = fd };
-	struct calibration_result v = { 0 };
-	if (calibrate_wanted(&f->sites.calls, PROBE_RETURNS_PLAIN)) {
-		o.calls = f->sites.calls;
-		o.plain = f->sites.plain;
-		calibration_now(&o, &v);
-		f->sites.calls = o.calls;
-		f->sites.plain = o.plain;
+	bool exits = calibrate_wanted(&f->sites.calls, PROBE_RETURNS_PLAIN);
+	struct calibration_request o = { .module = e->module, .fd = e->fd };
+	if (!exits && !sites_have_whole(&f->sites.calls))
+		return;
+	sites_use_whole(&f->sites.calls);
+	o.calls = f->sites.calls;
+	o.plain = f->sites.plain;
+	calibration_now(&o, v);
+	f->sites.calls = o.calls;
+	f->sites.plain = o.plain;
+	if (v->said.outcome == CALIBRATION_UNPROVEN) {
+		findings_free(f);
+		examinations_now(l->examinations, e, f);
 	}
-	calibration_text(&v.said, out);
-	if (v.said.outcome)
-		buf_addf(out, "%s\n",
-			 v.said.outcome == CALIBRATION_UNPROVEN ? "; a recording compares the first thousand calls" : "");
-	list_sites(f, &v, out);
+	calibration_text(&v->said, l->out);
+	bool compares = exits && v->said.outcome == CALIBRATION_UNPROVEN;
+	buf_addf(l->out, "%s\n", compares ? "; a recording compares the first thousand calls" : "");
+}
+
+static void list_findings(struct listing *l, const struct examination *e, struct findings *f)
+{
+	struct calibration_result v = { 0 };
+	calibrate_findings(l, e, f, &v);
+	list_sites(f, &v, l->out);
 	sites_free(&v.plain);
 }
 
@@ -84,7 +95,7 @@ static void list_module(void *ctx, const struct proc *p, const struct module *m,
 	if (told && err->code)
 		buf_addf(l->out, "not probed: %s\n", err->text);
 	else if (told)
-		list_findings(&f, m, fd, l->out);
+		list_findings(l, &e, &f);
 	findings_free(&f);
 	list_noted(l, m, fd);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/find: which rows of the allocator table apply to a file, which of its functions need no probe of their own, and
- * where each probe goes. See sites.h.
+ * finder/find: which rows of the allocator table apply to a file, which of its functions need no probe of their own, and
+ * where each probe goes. See find.h.
  */
-#include "sites/sites.h"
+#include "finder/find.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,16 +16,17 @@
 #include "beam/pids.h"
 #include "beam/process_layout.h"
 #include "beam/reclaimed.h"
+#include "finder/direct.h"
+#include "finder/entry.h"
+#include "finder/list_users.h"
+#include "finder/lists.h"
+#include "finder/ownfrees.h"
+#include "finder/plan.h"
+#include "finder/reach.h"
+#include "finder/result_exits.h"
+#include "finder/taken.h"
 #include "functions/functions.h"
 #include "functions/patterns.h"
-#include "sites/direct.h"
-#include "sites/entry.h"
-#include "sites/result_exits.h"
-#include "sites/lists.h"
-#include "sites/ownfrees.h"
-#include "sites/plan.h"
-#include "sites/reach.h"
-#include "sites/list_users.h"
 
 static bool defines(void *ctx, const char *symbol)
 {
@@ -188,10 +189,10 @@ static int place_probes(struct plan *p)
 		struct body *b = plan_body(p, s->func, s->size);
 		if (!b)
 			return -ENOMEM;
-		if (s->row->shape != ALYS_SHAPE_REFILL)
-			entry_choose(p, &b->flow, s, may_probe_return(p, s));
-		else if (lists_refill(p, s))
-			return -ENOMEM;
+		int rc = s->row->shape == ALYS_SHAPE_REFILL ? lists_refill(p, s)
+							    : entry_choose(p, &b->flow, s, may_probe_return(p, s));
+		if (rc)
+			return rc;
 		if (!elf_offset_of(p->funcs.elf, s->vaddr, &s->offset)) {
 			s->state = SITE_REFUSED;
 			s->why = (struct entry_reason){ .choice = ENTRY_NO_CODE };
@@ -251,14 +252,21 @@ static int find_cached(struct plan *p)
 	return 0;
 }
 
-/* Only when sampling at refills: otherwise GC_malloc_kind is probed, which comes before. */
+/* GC_malloc_kind_global only when sampling at refills: otherwise GC_malloc_kind is probed, which comes before. */
+static bool may_be_direct(const struct site *s)
+{
+	bool collects = s->row->at == SAMPLE_AT_REFILL && s->row->flags & ALYS_SITE_GC_KIND;
+	return s->state == SITE_PROBED && (collects || (s->return_probe && s->row->shape == ALYS_SHAPE_SIZE));
+}
+
 static int find_direct(struct plan *p)
 {
 	int rc = 0;
-	for (size_t i = 0; i < p->list->sites_cnt && !rc; i++) {
+	for (size_t i = 0; i < p->list->sites_cnt && !rc && p->options->cheap_exits; i++) {
 		struct site *s = &p->list->sites[i];
-		if (s->state == SITE_PROBED && s->row->at == SAMPLE_AT_REFILL && s->row->flags & ALYS_SITE_GC_KIND &&
-		    p->options->cheap_exits)
+		if (s->predicted)
+			rc = taken_find(p, s);
+		else if (may_be_direct(s))
 			rc = direct_find(p, s);
 	}
 	return rc;

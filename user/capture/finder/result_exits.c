@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/result_exits: a function may end in tail calls of others, whose exits are then its own. First all functions through
+ * finder/result_exits: a function may end in tail calls of others, whose exits are then its own. First all functions through
  * which results leave are collected, then each gets its exits once, then every site gets those of the functions that it
  * can end in.
  */
-#include "sites/result_exits.h"
+#include "finder/result_exits.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/list_users: does a file's code take whole lists of free objects from libgc, to hand them out itself? The macros of
+ * finder/list_users: does a file's code take whole lists of free objects from libgc, to hand them out itself? The macros of
  * gc_inline.h do, and interpreters. In: the file, and the address range of the collector's own code. Out: yes or no.
  *
  * Imports and direct calls are found, but not dlsym or stored function pointers.
  */
-#ifndef ALYS_SITES_LIST_USERS_H
-#define ALYS_SITES_LIST_USERS_H
+#ifndef ALYS_FINDER_LIST_USERS_H
+#define ALYS_FINDER_LIST_USERS_H
 
 #include "sites/sites.h"
 

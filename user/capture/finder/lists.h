@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/lists: can the result of libgc's GC_malloc_kind be predicted from the thread's free lists? Read from the
+ * finder/lists: can the result of libgc's GC_malloc_kind be predicted from the thread's free lists? Read from the
  * function's own code: where the lists are, how many, and which words are objects.
  */
-#ifndef ALYS_SITES_LISTS_H
-#define ALYS_SITES_LISTS_H
+#ifndef ALYS_FINDER_LISTS_H
+#define ALYS_FINDER_LISTS_H
 
-#include "sites/plan.h"
+#include "finder/plan.h"
 
 /*
  * If so, fills the list's facts and gives s its slow exits: those of paths that do not just take an object from a list.

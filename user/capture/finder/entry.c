@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/entry: walks straight from a function's first instruction to the first one that the kernel emulates. Every call
+ * finder/entry: walks straight from a function's first instruction to the first one that the kernel emulates. Every call
  * passes it, because only this path leads there. In a free, the walk continues after the test for NULL, so that
  * free(NULL) costs nothing. Where no return probe needs the return address on top of the stack, a branch further on is better
  * than a push: to emulate that, the kernel writes to the program's stack.
  */
-#include "sites/entry.h"
+#include "finder/entry.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "finder/saved_fp.h"
 
 #define MAX_STEPS 64
 
@@ -33,8 +37,9 @@ struct walk {
 	bool past_push;
 	int32_t plain; /* first one that can be probed at all, arguments untouched */
 	bool past_null;
-	int32_t record; /* CFA - the place where frame pointer and return address were stored, 0 = they were not */
-	bool set_up;    /* the frame pointer points there */
+	const int32_t *fp; /* where the caller's frame pointer is, see saved_fp.h */
+	int32_t record;    /* CFA - the place where frame pointer and return address were stored, 0 = they were not */
+	bool set_up;       /* the frame pointer points there */
 	enum entry_stop stop;
 };
 
@@ -119,7 +124,7 @@ static bool writes_link(const struct insn *in)
 }
 
 /*
- * A walk from the probe takes the frame pointer for the caller's, unless it points to the function's own record (on aarch64,
+ * A walk from the probe takes the frame pointer for the caller's, unless that was saved before, or it points to the function's own record (on aarch64,
  * ../../../bpf/aarch64/frame.bpf.h); and the link register has the return address. False: not behind this instruction.
  */
 static bool follow_frame(struct walk *k, const struct flow_node *n)
@@ -128,7 +133,7 @@ static bool follow_frame(struct walk *k, const struct flow_node *n)
 		return false;
 	if (n->in.records && !k->set_up)
 		k->record = n->cfa - n->in.record_delta;
-	if (n->in.frame == INSN_BP_KEPT)
+	if (n->in.frame == INSN_BP_KEPT || (insn_machine.link < 0 && n->next >= 0 && k->fp[n->next] > 0))
 		return true;
 	bool own = n->in.frame == INSN_BP_FROM_SP && k->record && n->cfa - n->in.bp_delta == k->record;
 	bool first = !k->set_up;
@@ -222,11 +227,26 @@ static enum entry_choice choice_of(const struct walk *k)
 	return k->past_push ? ENTRY_BRANCH : ENTRY_EMULATED;
 }
 
-void entry_choose(struct plan *p, const struct flow *w, struct site *s, bool at_entry)
+/* Where the caller's frame pointer was saved, stacks begin as if the probe were at the entry. */
+static void place_stack(const struct walk *k, int32_t at, struct site *s)
 {
-	struct walk k = {
-		.plan = p, .w = w, .null_reg = INSN_NO_REG, .here.kept = true, .best = -1, .plain = -1, .stop = STOP_UNDECODED
-	};
+	uint64_t into = s->vaddr - s->func;
+	if (insn_machine.link >= 0 || k->fp[at] <= 0 || k->fp[at] > UINT16_MAX || into > UINT16_MAX)
+		return;
+	s->into = (uint16_t)into;
+	s->fp_off = (uint16_t)k->fp[at];
+}
+
+static void choose(struct plan *p, const struct flow *w, const int32_t *fp, bool at_entry, struct site *s)
+{
+	struct walk k = { .plan = p,
+			  .w = w,
+			  .fp = fp,
+			  .null_reg = INSN_NO_REG,
+			  .here.kept = true,
+			  .best = -1,
+			  .plain = -1,
+			  .stop = STOP_UNDECODED };
 	k.may_pass = !at_entry;
 	set_arguments(&k, s->row);
 	k.at_best = k.here;
@@ -246,6 +266,17 @@ void entry_choose(struct plan *p, const struct flow *w, struct site *s, bool at_
 	s->emulated = k.best >= 0;
 	s->unchanged = k.at_best.kept && flow_at_entry_sp(&w->nodes[at]);
 	place_arguments(&k, s);
+	place_stack(&k, at, s);
 	s->why = s->emulated ? (struct entry_reason){ .choice = choice_of(&k) }
 			     : (struct entry_reason){ .choice = ENTRY_STEPPED, .stop = k.stop };
+}
+
+int entry_choose(struct plan *p, const struct flow *w, struct site *s, bool at_entry)
+{
+	int32_t *fp = saved_fp(w);
+	if (!fp)
+		return -ENOMEM;
+	choose(p, w, fp, at_entry, s);
+	free(fp);
+	return 0;
 }

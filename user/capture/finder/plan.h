@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/plan: state shared while one ELF file is analysed: its functions, and the analysed bodies of those that matter.
+ * finder/plan: state shared while one ELF file is analysed: its functions, and the analysed bodies of those that matter.
  */
-#ifndef ALYS_SITES_PLAN_H
-#define ALYS_SITES_PLAN_H
+#ifndef ALYS_FINDER_PLAN_H
+#define ALYS_FINDER_PLAN_H
 
 #include "code/values.h"
+#include "finder/asked.h"
 #include "sites/sites.h"
 
 struct body {

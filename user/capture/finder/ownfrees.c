@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sites/ownfrees: see ownfrees.h. */
-#include "sites/ownfrees.h"
+/* finder/ownfrees: see ownfrees.h. */
+#include "finder/ownfrees.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/plan: keeps one analysis per function.
+ * finder/plan: keeps one analysis per function.
  */
-#include "sites/plan.h"
+#include "finder/plan.h"
 
 #include <stdlib.h>
 
@@ -45,6 +45,8 @@ bool plan_cfa_ok(void *ctx, const struct flow_node *n)
 {
 	const struct plan *p = ctx;
 	uint32_t off;
+	if (n->cfa > UINT16_MAX) /* struct alys_site */
+		return false;
 	return !p->options->cfa_at || !p->options->cfa_at(p->options->cfa_ctx, n->in.vaddr, &off) || off == (uint32_t)n->cfa;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/lists: see lists.h. The code is that of bdwgc's thread_local_alloc.c, GC_malloc_kind, and
+ * finder/lists: see lists.h. The code is that of bdwgc's thread_local_alloc.c, GC_malloc_kind, and
  * gc_inline.h, GC_FAST_MALLOC_GRANS, whatever a compiler made of it:
  *
  *	if (kind < KINDS && (tsd = thread local) != NULL && granules < PER_KIND) {
@@ -14,13 +14,14 @@
  *	}
  *	return GC_malloc_kind_global(bytes, kind);
  */
-#include "sites/lists.h"
+#include "finder/lists.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
+#include "finder/saved_fp.h"
 #include "code/wire_register.h"
 
 #define DIRECT 256 /* DIRECT_GRANULES: HBLKSIZE / GC_GRANULE_BYTES */
@@ -226,6 +227,21 @@ int lists_can_refill(struct plan *p, bool *can)
 	return found < 0 ? found : 0;
 }
 
+/* Stacks begin as if the call were seen at the entry, if the caller's frame pointer is known here. */
+static int begin_at_entry(const struct body *b, struct site *s)
+{
+	int32_t *fp = saved_fp(&b->flow), node = flow_find(&b->flow, s->vaddr);
+	uint64_t into = s->vaddr - b->flow.entry;
+	if (!fp)
+		return -ENOMEM;
+	if (insn_machine.link < 0 && node >= 0 && fp[node] >= 0 && fp[node] <= UINT16_MAX && into <= UINT16_MAX) {
+		s->fp_off = (uint16_t)fp[node];
+		s->into = (uint16_t)into;
+	}
+	free(fp);
+	return 0;
+}
+
 int lists_refill(struct plan *p, struct site *s)
 {
 	struct body *b;
@@ -240,5 +256,5 @@ int lists_refill(struct plan *p, struct site *s)
 	s->emulated = true;
 	s->reg = wire_reg(refill.list);
 	s->why = (struct entry_reason){ .choice = ENTRY_REFILLED };
-	return 0;
+	return begin_at_entry(b, s);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/reach: can a function reach another probed one? Follows its direct calls through the file, but not into
+ * finder/reach: can a function reach another probed one? Follows its direct calls through the file, but not into
  * functions that never return, which only end the program. In a known allocator, computed calls (page hooks) and calls
  * of other files (locks, system calls) allocate nothing, and a function reaches another one within a few calls: what is
  * deeper sets up a thread or the allocator, one call in millions. About unknown code nothing is assumed.
  */
-#include "sites/reach.h"
+#include "finder/reach.h"
 
 #include <errno.h>
 #include <stdlib.h>

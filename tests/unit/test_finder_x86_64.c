@@ -254,15 +254,16 @@ static void expect_direct(struct site_list *l)
 {
 	const struct site *large = site_named(l, "GC_malloc_kind_global");
 	size_t before = large->exits_cnt, whole = 0;
-	assert_true(large->late.vaddr > large->vaddr && large->late.vaddr < large->func + large->size);
-	sites_use_whole_exits(l);
+	assert_true(large->late.at.vaddr > large->vaddr && large->late.at.vaddr < large->func + large->size);
+	sites_use_whole(l);
 	for (size_t i = 0; i < l->exits_cnt; i++) {
 		const struct site_exit *x = &l->exits[i];
 		if (!x->whole_call_of)
 			continue;
 		whole++;
 		assert_ptr_equal(&l->sites[x->whole_call_of - 1], large);
-		assert_true(x->emulated && x->size_reg != x->kind_reg && x->size_reg != x->reg && x->kind_reg != x->reg);
+		assert_true(x->emulated && x->whole.size_arg != x->whole.kind_arg && x->whole.size_arg != ALYS_ARG_IN(x->reg) &&
+			    x->whole.kind_arg != ALYS_ARG_IN(x->reg));
 	}
 	assert_true(l->direct && whole > 0 && whole < before);
 	/* Those of GC_generic_malloc are there for others, too. */
@@ -271,7 +272,7 @@ static void expect_direct(struct site_list *l)
 	assert_true(large->at_callee && n > 0);
 	for (size_t i = 0; i < n; i++)
 		assert_string_equal(l->exits[exits[i]].in, "GC_generic_malloc");
-	assert_int_equal(large->vaddr, large->late.vaddr);
+	assert_int_equal(large->vaddr, large->late.at.vaddr);
 }
 
 /* At refills: where lists are filled and where large blocks come from, instead of every call. */
@@ -425,14 +426,14 @@ static void test_no_probe_on_a_long_nop(void **state)
 	remove_build(dir);
 }
 
-/* How operator new begins, and where it is probed: at a branch, unless rbp is set before, or memory is. */
+/* How operator new begins, and where it is probed: at a branch, unless rbp is lost before, or memory is set. */
 static const struct {
 	const char *begins;
 	unsigned int at;
 } prologues[] = {
 	{ "push %rbx\n mov %rdi,%rbx\n test %rdi,%rdi\n je 1f\n pop %rbx\n ret\n", 7 },
 	{ "push %rbx\n push %r12\n mov %rdi,%rbx\n test %rdi,%rdi\n je 2f\n pop %r12\n pop %rbx\n ret\n", 9 },
-	{ "push %rbp\n mov %rsp,%rbp\n test %rdi,%rdi\n je 1f\n pop %rbp\n ret\n", 0 },
+	{ "push %rbp\n mov %rsp,%rbp\n test %rdi,%rdi\n je 1f\n pop %rbp\n ret\n", 7 },
 	{ "push %rbx\n xor %ebp,%ebp\n test %rdi,%rdi\n je 1f\n pop %rbx\n ret\n", 0 },
 	{ "push %rbx\n lock incl (%rsi)\n je 1f\n pop %rbx\n ret\n", 0 },
 	{ "push %rbx\n xor %edi,%edi\n test %rsi,%rsi\n je 1f\n pop %rbx\n ret\n", 0 },
@@ -517,7 +518,7 @@ static void test_print_refills(void **state)
 	(void)state;
 	open_sites(&calls, LIBGC, &at_calls);
 	open_sites(&refills, LIBGC, &at_refills);
-	sites_use_whole_exits(&refills.list);
+	sites_use_whole(&refills.list);
 	sites_print_refills(&calls.list, &refills.list, &b);
 	const char *text = buf_str(&b);
 	assert_ptr_equal(strstr(text, "with --sample-at refill instead of GC_malloc_kind, "), text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sites/list_users: see list_users.h. */
-#include "sites/list_users.h"
+/* finder/list_users: see list_users.h. */
+#include "finder/list_users.h"
 
 #include <string.h>
 
