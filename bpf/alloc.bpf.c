@@ -45,11 +45,25 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
+/*
+ * Of a session. At an entry the thread is at the probed instruction, at a return behind the call. The kernel's own answer
+ * (bpf_session_is_return) is a kfunc whose arguments changed in 7.0.
+ */
+static __always_inline bool is_return(struct pt_regs *ctx)
+{
+	if (bpf_core_field_exists(struct bpf_uprobe_multi_run_ctx, session_ctx)) {
+		const struct bpf_uprobe_multi_run_ctx *h = hit_context(current_task());
+		if (h)
+			return h->session_ctx.is_return;
+	}
+	return PT_REGS_IP(ctx) != bpf_get_func_ip(ctx);
+}
+
 SEC("uprobe")
 int call_session(struct pt_regs *ctx)
 {
 	keep_own_stack();
-	if (hit_is_return(ctx))
+	if (is_return(ctx))
 		return thread_return(ctx);
 	return thread_enter(ctx);
 }
@@ -57,7 +71,7 @@ int call_session(struct pt_regs *ctx)
 SEC("uprobe")
 int heapful_session(struct pt_regs *ctx)
 {
-	if (hit_is_return(ctx))
+	if (is_return(ctx))
 		return beam_return();
 	return beam_time(beam_take(ctx));
 }

@@ -32,18 +32,4 @@ static __always_inline __u64 hit_cookie(void *ctx)
 	return h ? h->uprobe->cookie : bpf_get_attach_cookie(ctx);
 }
 
-/*
- * Of a session. At an entry the thread is at the probed instruction, at a return behind the call. The kernel's own answer
- * (bpf_session_is_return) is a kfunc whose arguments changed in 7.0.
- */
-static __always_inline bool hit_is_return(struct pt_regs *ctx)
-{
-	if (bpf_core_field_exists(struct bpf_uprobe_multi_run_ctx, session_ctx)) {
-		const struct bpf_uprobe_multi_run_ctx *h = hit_context(current_task());
-		if (h)
-			return h->session_ctx.is_return;
-	}
-	return PT_REGS_IP(ctx) != bpf_get_func_ip(ctx);
-}
-
 #endif
