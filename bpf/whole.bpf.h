@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Calls that are seen whole: at one instruction registers have the arguments and the block. Nothing waits, and without another call that
+ * Calls that are seen whole, in exact recordings: at one instruction registers have the arguments and the block. Nothing waits, and without another call that
  * does, the thread's storage is not looked up.
  */
 #ifndef ALYS_WHOLE_BPF_H
@@ -19,16 +19,17 @@ static __noinline bool whole_is_inside(struct pt_regs *ctx, const struct alys_si
 	return false;
 }
 
-/* The same for a collector's call that waits in this frame, which has jumped here. */
-static __always_inline bool whole_is_internal(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, struct request *w,
-					      __s32 slot)
+/* Of a collector: the call that waits in this frame was left, or has jumped here. */
+static __always_inline void whole_replace(const struct alys_site *site, __u64 cfa, struct request *w, __u64 link)
 {
 	struct call_key key = call_key(cfa);
-	if (is_internal(ctx, site, caller_of(cfa, LINK_REGISTER(ctx), slot)))
-		return true;
 	if (may_wait(&key))
-		frame_replace(&key, site, w, LINK_REGISTER(ctx));
-	return false;
+		frame_replace(&key, site, w, link);
+}
+
+static __noinline bool whole_is_internal(struct pt_regs *ctx, const struct alys_site *site, __u64 caller)
+{
+	return is_internal(ctx, site, caller);
 }
 
 /* The list has no block, and the call goes on: it comes here again, or is seen in another function. */
@@ -45,7 +46,6 @@ static __always_inline struct pending whole_call_of(struct pt_regs *ctx, const s
 	struct pending p = {
 		.size = w->size,
 		.sampled = 1,
-		.interval = w->interval,
 		.enter = w->enter,
 		.stack = w->stack,
 		.start = start_of(site, cfa),
@@ -53,12 +53,11 @@ static __always_inline struct pending whole_call_of(struct pt_regs *ctx, const s
 	};
 	if (collects) {
 		p.flags = is_atomic(ctx, site) ? ALYS_F_ATOMIC : 0;
-		read_gc(ctx, site, &p, !config.interval);
+		read_gc(ctx, site, &p, true);
 	}
 	if (!p.enter && is_selective())
 		p.enter = bpf_ktime_get_ns();
 	note_plain(&p);
-	note_window(site, &p);
 	return p;
 }
 
@@ -106,8 +105,9 @@ static __always_inline int whole_take_collected(struct pt_regs *ctx)
 	count(ALYS_ST_HIT_ALLOC);
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
 	struct request w = call_request(ctx, site);
+	whole_replace(site, cfa, &w, LINK_REGISTER(ctx));
 	__s32 slot = w.interval != NOT_SAMPLED ? stack_begin(ctx, start_of(site, cfa)) : -1;
-	bool nested = whole_is_internal(ctx, site, cfa, &w, slot);
+	bool nested = whole_is_internal(ctx, site, caller_of(cfa, LINK_REGISTER(ctx), slot));
 	if (nested || w.interval == NOT_SAMPLED)
 		return whole_pass(slot, nested);
 	struct pending p = whole_call_of(ctx, site, cfa, &w, true);

@@ -37,13 +37,15 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-/* Programs at tracepoints of pages and system calls walk with tables only. */
-static bool is_judged(const struct bpf_program *p, uint8_t walk)
+/* Programs at tracepoints of pages and system calls walk with tables only. Whole calls are seen in exact recordings only. */
+static bool is_judged(const struct bpf_program *p, const struct mode *m)
 {
 	const char *section = bpf_program__section_name(p);
 	bool anywhere = !strcmp(section, "raw_tp/rss_stat") || !strcmp(section, "raw_tp/page_fault_user") ||
 			!strcmp(section, "raw_tp/sys_exit");
-	return !strncmp(section, "uprobe", 6) || (anywhere && walk == ALYS_WALK_TABLES);
+	if (m->windowed && !strncmp(bpf_program__name(p), "whole_", 6))
+		return false;
+	return !strncmp(section, "uprobe", 6) || (anywhere && m->walk == ALYS_WALK_TABLES);
 }
 
 static bool is_tail_call(const struct bpf_insn *i)
@@ -129,6 +131,7 @@ static void verify(const struct mode *m, const char *name)
 	s->rodata->config.windowed = m->windowed;
 	s->rodata->config.interval = m->windowed;
 	s->rodata->config.preempt_off = 1;
+	s->rodata->config.hit_context = 1;
 	s->rodata->config.max_frames = 256;
 	s->rodata->config.free_stacks = 1;
 	bpf_object__for_each_program(p, s->obj) {
@@ -159,7 +162,7 @@ int main(void)
 		return 2;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		bpf_object__for_each_program(p, s->obj) {
-			if (is_judged(p, modes[i].walk))
+			if (is_judged(p, &modes[i]))
 				verify(&modes[i], bpf_program__name(p));
 		}
 	}

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of glibc's malloc that are known at its entry, from the thread's cache: each is the block that the program got."""
+"""
+Results of glibc's malloc that are known at its entry, from the thread's cache: each is the block that the program got. So it is in a
+static program, which no helper can load. The library's malloc is calibrated, and its calls are seen whole.
+"""
 
 import os
 
@@ -32,7 +35,8 @@ def test_every_block_is_the_programs(started, tmp_path, program, tunables):
     for pid in truths:
         assert_same(truths[pid], seen[pid], others=100)
     assert "mispredicted" not in book.rows
-    assert book.rows["predicted"] > 100, book
+    told = book.rows.get("predicted", 0)
+    assert told > 100 if program == "c_tcache_static" else told <= book.rows["hits-realloc"], book # blocks that realloc keeps
 
 
 @pytest.mark.parametrize("program", ["c_tcache", "c_tcache_static"])
@@ -44,8 +48,9 @@ def test_a_block_that_is_large_enough_is_kept(started, tmp_path, program):
     assert book.rows["predicted"] > PAIRS / 2, book
 
 
-def test_nothing_is_predicted_without_a_cache(started, tmp_path):
-    truths, seen, book = record(started, tmp_path / "t.alys", "c_tcache", env={"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"})
+@pytest.mark.parametrize("program", ["c_tcache", "c_tcache_static"])
+def test_nothing_is_predicted_without_a_cache(started, tmp_path, program):
+    truths, seen, book = record(started, tmp_path / "t.alys", program, env={"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"})
     for pid in truths:
         assert_same(truths[pid], seen[pid], others=100)
     assert "mispredicted" not in book.rows
@@ -66,7 +71,7 @@ def test_other_allocators_in_front(started, tmp_path, library):
 
 @pytest.mark.parametrize("when", ["early", "late"])
 def test_one_wrong_prediction_is_the_last(started, tmp_path, when):
-    truths, seen, book = record(started, tmp_path / "t.alys", "c_tcache", when, processes=1, options=())
+    truths, seen, book = record(started, tmp_path / "t.alys", "c_tcache_static", when, processes=1, options=())
     (pid, truth), = truths.items()
     assert 1 <= book.rows["mispredicted"] <= 2, book
     # Until there are enough right ones, each is compared. Later one of 64 is, and only that one is known to be wrong.
@@ -74,3 +79,11 @@ def test_one_wrong_prediction_is_the_last(started, tmp_path, when):
     assert_same(truth, seen[pid], skip=() if exact else ("live", "live_bytes"))
     assert exact == ("predicted" not in book.rows)
     assert book.rows.get("predicted", 0) < PAIRS
+
+
+@pytest.mark.parametrize("when", ["early", "late"])
+def test_what_is_seen_cannot_be_deceived(started, tmp_path, when):
+    truths, seen, book = record(started, tmp_path / "t.alys", "c_tcache", when, processes=1, options=())
+    (pid, truth), = truths.items()
+    assert_same(truth, seen[pid])
+    assert "mispredicted" not in book.rows

@@ -17,6 +17,7 @@
 #define KEPT 64
 #define LATE 5000
 #define COUNTS (64 * sizeof(uint16_t)) /* at the beginning of tcache_perthread_struct, the heap's first block */
+#define CACHE_HEAD 0x291               /* of its chunk */
 
 struct turns {
 	void *kept[KEPT];
@@ -111,17 +112,26 @@ static void pairs(int n)
 		site_free(site_malloc(40));
 }
 
-/* The main thread's cache is the first block of the heap. */
+/* The main thread's cache is the first block of the heap, and has a size of its own. */
+static char *first_chunk(void)
+{
+	uint64_t *at = site_malloc(40);
+
+	while (at[-1] != CACHE_HEAD)
+		at -= 2;
+	return (char *)at;
+}
+
 static int deceive(const char *when)
 {
-	char *heap = (char *)((uintptr_t)site_malloc(40) & ~(uintptr_t)4095) + 16;
+	char *cache = first_chunk();
 
 	pairs(strcmp(when, "late") ? 10 : LATE);
 	for (int i = 0; i < 300; i++) {
 		void *p = site_malloc(40);
 
 		site_free(p);
-		memset(heap, 0, COUNTS);
+		memset(cache, 0, COUNTS);
 	}
 	return truth_done();
 }

@@ -113,7 +113,7 @@ static void look_everywhere(struct findings *f)
 	struct buf text = { 0 };
 	struct unwind_row row;
 	sites_print(&f->sites.list, &text);
-	sites_use_whole(&f->sites.list);
+	sites_use_whole(&f->sites.list, true);
 	sites_print_refills(&f->sites.calls, &f->sites.list, &text);
 	for (uint64_t page = 0; f->rows.table && page < f->rows.table->pages_cnt; page++)
 		unwind_row_at(f->rows.table, (f->rows.table->page0 + page) << 12, &row);

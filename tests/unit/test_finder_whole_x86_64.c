@@ -103,9 +103,9 @@ static void test_whole_malloc(void **state)
 	(void)state;
 	open_sites(&o, GLIBC, &opts);
 	const struct site *s = site_named(&o.list, "malloc");
-	assert_true(sites_have_whole(&o.list) && !o.list.direct && s->return_probe);
-	sites_use_whole(&o.list);
-	assert_true(o.list.direct && !s->return_probe && !s->cached && s->vaddr == s->late.at.vaddr);
+	assert_true(sites_have_whole(&o.list, true) && !s->whole && s->return_probe);
+	sites_use_whole(&o.list, true);
+	assert_true(s->whole && !s->return_probe && !s->cached && s->vaddr == s->late.at.vaddr);
 	assert_true(whole_places(&o.list, s, &takes) >= 1 && !takes);
 	for (size_t i = 0; i < s->exits_cnt; i++)
 		stepped += !o.list.exits[s->exits[i]].emulated;
@@ -123,8 +123,10 @@ static void test_taken(void **state)
 	(void)state;
 	open_sites(&o, LIBGC, &opts);
 	const struct site *s = site_named(&o.list, "GC_malloc_kind");
-	assert_true(s->predicted && sites_have_whole(&o.list));
-	sites_use_whole(&o.list);
+	assert_true(s->predicted && sites_have_whole(&o.list, true) && !sites_have_whole(&o.list, false));
+	sites_use_whole(&o.list, false);
+	assert_true(s->predicted && !s->whole);
+	sites_use_whole(&o.list, true);
 	assert_true(!s->predicted && s->vaddr == s->late.at.vaddr && s->cfa_off == 8);
 	assert_int_equal(whole_places(&o.list, s, &takes), 1);
 	assert_int_equal(takes, 1);
@@ -144,7 +146,7 @@ static void test_only_with_cheap_exits(void **state)
 	for (size_t i = 0; i < LIBRARIES; i++) {
 		struct opened o;
 		open_sites(&o, libraries[i], &opts);
-		assert_false(sites_have_whole(&o.list));
+		assert_false(sites_have_whole(&o.list, true));
 		close_sites(&o);
 	}
 }
@@ -162,7 +164,7 @@ static void test_wire(void **state)
 	sites_write(&o.list, &b);
 	struct cursor c = cursor_over(b.data, b.len);
 	assert_int_equal(sites_read(&c, &got), 0);
-	sites_use_whole(&got);
+	sites_use_whole(&got, true);
 	for (size_t i = 0; i < got.exits_cnt; i++) {
 		const struct site_exit *x = &got.exits[i];
 		if (!x->whole_call_of)

@@ -255,7 +255,7 @@ static void expect_direct(struct site_list *l)
 	const struct site *large = site_named(l, "GC_malloc_kind_global");
 	size_t before = large->exits_cnt, whole = 0;
 	assert_true(large->late.at.vaddr > large->vaddr && large->late.at.vaddr < large->func + large->size);
-	sites_use_whole(l);
+	sites_use_whole(l, true);
 	for (size_t i = 0; i < l->exits_cnt; i++) {
 		const struct site_exit *x = &l->exits[i];
 		if (!x->whole_call_of)
@@ -265,7 +265,7 @@ static void expect_direct(struct site_list *l)
 		assert_true(x->emulated && x->whole.size_arg != x->whole.kind_arg && x->whole.size_arg != ALYS_ARG_IN(x->reg) &&
 			    x->whole.kind_arg != ALYS_ARG_IN(x->reg));
 	}
-	assert_true(l->direct && whole > 0 && whole < before);
+	assert_true(large->whole && whole > 0 && whole < before);
 	/* Those of GC_generic_malloc are there for others, too. */
 	const uint32_t *exits;
 	size_t n = sites_exits(large, true, &exits);
@@ -518,7 +518,7 @@ static void test_print_refills(void **state)
 	(void)state;
 	open_sites(&calls, LIBGC, &at_calls);
 	open_sites(&refills, LIBGC, &at_refills);
-	sites_use_whole(&refills.list);
+	sites_use_whole(&refills.list, true);
 	sites_print_refills(&calls.list, &refills.list, &b);
 	const char *text = buf_str(&b);
 	assert_ptr_equal(strstr(text, "with --sample-at refill instead of GC_malloc_kind, "), text);

@@ -258,7 +258,7 @@ static void at_whole(struct watch *w, const struct site_exit *x, const struct us
 
 static void at_exit(struct watch *w, const struct site_exit *x, const struct user_regs_struct *r)
 {
-	if (w->o.list.direct && x->whole_call_of)
+	if (x->whole_call_of && w->o.list.sites[x->whole_call_of - 1].whole)
 		at_whole(w, x, r);
 	else
 		at_exit_site(w, x, r);
@@ -319,7 +319,7 @@ static void plant_all(struct watch *w)
 		if (w->o.list.sites[i].state == SITE_PROBED)
 			plant(w, w->o.list.sites[i].vaddr, &w->entries, i);
 	for (size_t i = 0; i < w->o.list.exits_cnt; i++)
-		if (w->o.list.direct || !w->o.list.exits[i].takes)
+		if (!w->o.list.exits[i].takes || w->o.list.sites[w->o.list.exits[i].whole_call_of - 1].whole)
 			plant(w, w->o.list.exits[i].vaddr, &w->exits, i);
 }
 
@@ -368,7 +368,7 @@ static unsigned int watch_library(const char *library, enum exits which)
 	unsigned int made = 0, cheap_hits;
 	open_sites(&w->o, library, &opts);
 	if (which == WHOLE)
-		sites_use_whole(&w->o.list);
+		sites_use_whole(&w->o.list, true);
 	start_child(w, library);
 	plant_all(w);
 	run_child(w);

@@ -76,8 +76,9 @@ static void add_calls(const struct floor *f, const struct site_list *l, struct b
 			used[exits[k]] = true;
 		}
 	}
-	for (size_t x = 0; x < l->exits_cnt && l->direct; x++) {
-		if (l->exits[x].whole_call_of)
+	for (size_t x = 0; x < l->exits_cnt; x++) {
+		uint32_t of = l->exits[x].whole_call_of;
+		if (of && l->sites[of - 1].whole)
 			batch_add(&b->entry, l->exits[x].offset, 0);
 	}
 }
@@ -116,7 +117,7 @@ static int attach_file(const struct floor *f, int fd, const char *path)
 	if (!e || sites_find(e, path, &o, &l, &err))
 		return -1;
 	if (l.at == SAMPLE_AT_REFILL)
-		sites_use_whole(&l);
+		sites_use_whole(&l, true);
 	add_calls(f, &l, &b);
 	if (sites_collect(&l))
 		add_collections(e, &b.entry);

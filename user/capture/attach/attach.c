@@ -448,16 +448,13 @@ int attach_fd(const struct attach *a)
 	return trials_fd(&a->trials);
 }
 
-/* Plain calls are probed without waiting for a calibration, unless where probes go, or what they mean, depends on the result. */
-static bool awaits_meaning(const struct file_sites *f)
-{
-	return f->asked && (f->whole || sites_collect(&f->list));
-}
-
-/* Does the process have to wait for the file's examination? */
+/*
+ * Does the process have to wait for the file's examination? Plain calls are probed without waiting for a calibration,
+ * but a collector's are not, because what its probes mean depends on the result.
+ */
 static bool waits(struct file_sites *f, uint32_t pid)
 {
-	return (f->pending || awaits_meaning(f)) && sitecache_wait(f, pid);
+	return (f->pending || (f->asked && sites_collect(&f->list))) && sitecache_wait(f, pid);
 }
 
 /* The file's shared probes are attached, or will be for another process. As that may end before, this one waits, too. */
@@ -471,7 +468,8 @@ static void wait_for_shared(struct attach *a, const struct proc *p, struct file_
 /* The kernel's own walk needs the caller's frame pointer in its register, as at an entry. */
 static bool may_use_whole(const struct attach *a, const struct file_sites *f, enum probe_returns returns)
 {
-	return returns != PROBE_RETURNS_ALL && a->h->o->walk != ALYS_WALK_KERNEL && sites_have_whole(&f->list);
+	return returns != PROBE_RETURNS_ALL && a->h->o->walk != ALYS_WALK_KERNEL &&
+	       sites_have_whole(&f->list, !a->h->o->interval);
 }
 
 static void calibrate_file(struct attach *a, struct file_sites *f, enum probe_returns returns, int fd)
@@ -583,14 +581,14 @@ void attach_child(struct attach *a, const struct proc *p)
 		attach_mapped(a, p);
 }
 
-/* Is an allocator of the process still being calibrated, and therefore not attached yet? */
+/* Is a collector of the process still being calibrated, and therefore not attached yet? */
 static bool awaits_calibration(const struct attach *a, const struct proc *p)
 {
 	const struct mapping *map;
 	bool owed = false;
 	for (size_t i = 0; (map = target_mapping(a->h->targets, p->id, i)); i++) {
 		const struct file_sites *f = sitecache_find(&a->sites, map->module);
-		owed |= f && awaits_meaning(f);
+		owed |= f && f->asked && sites_collect(&f->list);
 	}
 	return owed;
 }

@@ -123,7 +123,7 @@ static void use_calibration(struct trials *t, struct file_sites *f, struct calib
 		settle(t, f, agreed, &v->plain);
 		/* This moves entries, so only if none is attached yet. */
 		if (agreed && untouched && f->whole)
-			sites_use_whole(&f->list);
+			sites_use_whole(&f->list, !t->h->o->interval);
 	}
 	sites_free(&v->plain);
 }
@@ -142,19 +142,32 @@ struct file_sites *trials_take(struct trials *t, const struct site_cache *c)
 	return NULL;
 }
 
+static bool is_at_leisure(const struct trials *t)
+{
+	return !t->h->flowing || t->h->held;
+}
+
+/* Plain calls are not probed late for it. A collector's wait in any case. */
+static bool has_time(const struct trials *t, const struct file_sites *f)
+{
+	return is_at_leisure(t) ? !t->calibrations : sites_collect(&f->list);
+}
+
 void trials_calibrate(struct trials *t, struct file_sites *f, int fd, bool exits, bool whole)
 {
+	f->whole = whole && has_time(t, f);
+	f->calibrated = exits || f->whole;
+	f->unproven = exits;
+	if (!f->calibrated)
+		return;
 	struct calibration_request o = {
 		.module = f->module, .fd = fd, .calls = sitecache_take_list(&f->calls), .plain = sitecache_take_list(&f->plain)
 	};
 	struct calibration_result v;
-	f->calibrated = true;
-	f->unproven = exits;
-	f->whole = whole;
 	/* Refills are no calls: the sites that they share facts with are tried as they are. */
-	if (whole && f->list.at == SAMPLE_AT_CALL)
-		sites_use_whole(&o.calls);
-	bool waiting = !t->h->flowing || t->h->held;
+	if (f->whole && f->list.at == SAMPLE_AT_CALL)
+		sites_use_whole(&o.calls, !t->h->o->interval);
+	bool waiting = is_at_leisure(t);
 	if (!waiting && !t->calibrations)
 		t->calibrations = calibration_queue_new();
 	f->asked = !waiting && t->calibrations && !calibration_queue_ask(t->calibrations, &o);

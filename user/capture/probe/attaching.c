@@ -295,9 +295,9 @@ static bool sees_at(const struct site_list *l, uint64_t offset, enum probe_retur
 }
 
 /* Calls that get no block may not pass its entry, which is a late one. */
-static bool is_missed(const struct site_list *l, const struct site *s)
+static bool is_missed(const struct site *s)
 {
-	return l->direct && s->late.at.vaddr && s->row->nest == ALYS_NEST_THREAD;
+	return s->whole && s->row->nest == ALYS_NEST_THREAD;
 }
 
 static struct batch *batch_of_exit(struct batches *to, const struct site *s, bool predict)
@@ -323,7 +323,7 @@ static int plan_exits(struct plan *plan, struct probe *p, const struct site_list
 		if (!s || (shared && predict))
 			continue;
 		sites_fill_exit(&l->exits[x], plan->set->object, s->row->nest, &wire);
-		wire.flags |= is_missed(l, s) ? ALYS_SITE_WHOLE_CALL : 0;
+		wire.flags |= is_missed(s) ? ALYS_SITE_WHOLE_CALL : 0;
 		if (other && !shared)
 			wire.flags |= ALYS_SITE_TRIAL;
 		wire.flags |= exit_flags(p, l, x);
@@ -354,10 +354,11 @@ static int add_whole(struct plan *plan, struct probe *p, const struct site *s, c
 static int plan_whole_calls(struct plan *plan, struct probe *p, const struct site_list *l, struct err *err)
 {
 	int rc = 0;
-	for (size_t x = 0; x < l->exits_cnt && l->direct && !rc; x++) {
+	for (size_t x = 0; x < l->exits_cnt && !rc; x++) {
 		const struct site_exit *exit = &l->exits[x];
-		if (exit->whole_call_of)
-			rc = add_whole(plan, p, &l->sites[exit->whole_call_of - 1], exit, err);
+		const struct site *s = exit->whole_call_of ? &l->sites[exit->whole_call_of - 1] : NULL;
+		if (s && s->whole)
+			rc = add_whole(plan, p, s, exit, err);
 	}
 	return rc;
 }

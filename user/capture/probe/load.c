@@ -147,6 +147,8 @@ static void choose_programs(struct probe *p, const struct probe_config *cfg)
 	bpf_program__set_autoload(p->skel->progs.plain_enter, !has_session);
 	bpf_program__set_autoload(p->skel->progs.plain_return, !has_session);
 	bpf_program__set_autoload(p->skel->progs.refill, cfg->interval != 0);
+	bpf_program__set_autoload(p->skel->progs.whole_call, cfg->interval == 0);
+	bpf_program__set_autoload(p->skel->progs.whole_collected, cfg->interval == 0);
 	bpf_program__set_autoload(p->skel->progs.count_entry, cfg->counts_calls);
 	bpf_program__set_autoload(p->skel->progs.noted_alloc, cfg->noted);
 	bpf_program__set_autoload(p->skel->progs.noted_free, cfg->noted);

@@ -66,6 +66,7 @@ static void settle_site(struct site *s)
 	SETTLE(s->unchanged);
 	SETTLE(s->return_probe);
 	SETTLE(s->at_callee);
+	SETTLE(s->whole);
 	SETTLE(s->leaf);
 	SETTLE(s->jumps);
 	SETTLE(s->predicted);
@@ -150,7 +151,6 @@ static bool take_head(struct cursor *c, struct site_list *out)
 	out->types = (struct beam_types){ 0 };
 	out->sites_cnt = out->sites_cap = out->exits_cnt = out->exits_cap = 0;
 	SETTLE(out->takes_lists);
-	SETTLE(out->direct);
 	SETTLE(out->program);
 	SETTLE(out->tcache.known);
 	for (size_t i = 0; i < BEAM_ATOMS; i++)

@@ -26,10 +26,10 @@ void sites_free(struct site_list *l)
 uint64_t sites_digest(const struct site_list *l)
 {
 	const uint64_t prime = 0x100000001b3ull; /* FNV */
-	uint64_t h = 2 * l->at + l->direct;
+	uint64_t h = l->at;
 	for (size_t i = 0; i < l->sites_cnt; i++) {
 		const struct site *s = &l->sites[i];
-		h = (h ^ (s->state == SITE_PROBED ? s->offset : 0)) * prime;
+		h = (h ^ (s->state == SITE_PROBED ? s->offset : 0) ^ (uint64_t)s->whole << 63) * prime;
 		h = (h ^ s->exits_cnt ^ s->slow_exits_cnt << 16 ^ (uint64_t)s->predicted << 32) * prime;
 	}
 	for (size_t i = 0; i < l->exits_cnt; i++)
@@ -37,11 +37,17 @@ uint64_t sites_digest(const struct site_list *l)
 	return h;
 }
 
-bool sites_have_whole(const struct site_list *l)
+/* When sampling at calls, most are passed over at their entry, and it need not be proven first that they could be seen elsewhere. */
+static bool may_be_whole(const struct site_list *l, const struct site *s, bool exact)
+{
+	return (exact || l->at == SAMPLE_AT_REFILL) && s->late.at.vaddr;
+}
+
+bool sites_have_whole(const struct site_list *l, bool exact)
 {
 	bool have = false;
 	for (size_t i = 0; i < l->sites_cnt; i++)
-		have |= l->sites[i].late.at.vaddr != 0;
+		have |= may_be_whole(l, &l->sites[i], exact);
 	return have;
 }
 
@@ -79,14 +85,14 @@ static void use_late(const struct site_list *l, struct site *s)
 	s->slow_exits_cnt = 0;
 	s->at_callee = s->late.exits_cnt != 0;
 	move_entry(s, &s->late.at);
+	s->whole = true;
 }
 
-void sites_use_whole(struct site_list *l)
+void sites_use_whole(struct site_list *l, bool exact)
 {
-	l->direct |= sites_have_whole(l);
 	for (size_t i = 0; i < l->sites_cnt; i++) {
 		struct site *s = &l->sites[i];
-		if (s->late.at.vaddr)
+		if (may_be_whole(l, s, exact))
 			use_late(l, s);
 	}
 }
@@ -210,7 +216,7 @@ static const char *arg_name(uint8_t arg)
 
 static void print_whole_exits(const struct site_list *l, const struct site *s, struct buf *out)
 {
-	for (size_t i = 0; i < l->exits_cnt && l->direct; i++) {
+	for (size_t i = 0; i < l->exits_cnt && s->whole; i++) {
 		const struct site_exit *x = &l->exits[i];
 		if (x->whole_call_of != (uint32_t)(s - l->sites) + 1)
 			continue;

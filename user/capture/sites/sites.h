@@ -75,6 +75,7 @@ struct site {
 		uint32_t *exits;
 		size_t exits_cnt, exits_cap;
 	} late;         /* entry for calls that these exits miss */
+	bool whole;     /* places that see whole calls are used, and the late entry */
 	bool at_callee; /* the exits are those of late */
 	bool leaf;      /* calls no other probed function */
 	bool jumps;     /* may end in a jump to one, in this file or another */
@@ -106,7 +107,6 @@ struct site_list {
 	enum sample_at at;           /* call or refill */
 	bool takes_lists;            /* with refills: code of the file takes over libgc's lists, see finder/list_users.h */
 	bool program;                /* not a library: cannot be loaded alone */
-	bool direct;                 /* places that see whole calls are used */
 	struct alys_beam beam;       /* of an Erlang VM */
 	struct beam_types types;     /* of its blocks */
 	struct beam_atoms atoms;     /* of what its processes are called */
@@ -136,10 +136,10 @@ void sites_fill_entry(const struct site *s, uint32_t object, struct alys_site *o
 void sites_fill_exit(const struct site_exit *x, uint32_t object, uint8_t nest, struct alys_site *out);
 /* The exits to probe for a site: all, or with predictions the slow ones. */
 size_t sites_exits(const struct site *s, bool predict, const uint32_t **out);
-/* Could whole calls be seen at one place? */
-bool sites_have_whole(const struct site_list *l);
+/* Could whole calls be seen at one place? exact: all calls are wanted. */
+bool sites_have_whole(const struct site_list *l, bool exact);
 /* From now on, places that see whole calls are used. Proven sites only: a trial needs the entry of each call. */
-void sites_use_whole(struct site_list *l);
+void sites_use_whole(struct site_list *l, bool exact);
 /* The struct that BPF reads for such an exit. */
 void sites_fill_whole(const struct site_list *l, const struct site_exit *x, uint32_t object, struct alys_site *out);
 /* For people: one paragraph per function. */

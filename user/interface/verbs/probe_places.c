@@ -26,7 +26,7 @@ static void list_sites(struct findings *f, struct calibration_result *v, struct 
 {
 	sites_print(v->said.outcome == CALIBRATION_WRONG ? &v->plain : &f->sites.calls, out);
 	if (v->said.outcome == CALIBRATION_AGREED)
-		sites_use_whole(&f->sites.list);
+		sites_use_whole(&f->sites.list, true);
 	if (v->said.outcome != CALIBRATION_WRONG)
 		sites_print_refills(&f->sites.calls, &f->sites.list, out);
 }
@@ -36,9 +36,9 @@ static void calibrate_findings(struct listing *l, const struct examination *e, s
 {
 	bool exits = calibrate_wanted(&f->sites.calls, PROBE_RETURNS_PLAIN);
 	struct calibration_request o = { .module = e->module, .fd = e->fd };
-	if (!exits && !sites_have_whole(&f->sites.calls))
+	if (!exits && !sites_have_whole(&f->sites.calls, true))
 		return;
-	sites_use_whole(&f->sites.calls);
+	sites_use_whole(&f->sites.calls, true);
 	o.calls = f->sites.calls;
 	o.plain = f->sites.plain;
 	calibration_now(&o, v);
