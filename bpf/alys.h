@@ -255,6 +255,7 @@ struct alys_sampled_object {
 #define ALYS_SITE_TCACHE 16384 /* glibc's: results are predicted from the thread's tcache, those of realloc from its old block */
 #define ALYS_SITE_OPEN 32768   /* frees below this one are the program's */
 #define ALYS_SITE_TAKES 65536  /* with WHOLE_CALL: only if that is a block, and not a count (struct alys_lists) */
+#define ALYS_SITE_LATE 131072  /* an exit of calls with a late entry: one that gets no block may come here without passing it */
 #define ALYS_SITE_TRIAL 64     /* results are read at `ret`; other predictions are only compared with them */
 
 /* Where an exit finds the result: the number of a register on aarch64, below on x86-64. */

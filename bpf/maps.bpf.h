@@ -96,7 +96,7 @@ struct thread_call {
 	__u64 new_cfa; /* 0 = in none */
 	__u64 new_bias;
 	__u32 new_object;
-	__u32 marked; /* counted in thread_marks */
+	__u32 marked; /* where it is counted in thread_marks, + 1; 0 = it is not */
 	struct freeing freed;
 	__u64 sample_begun; /* kept here to save stack, see sample_begins */
 };

@@ -248,27 +248,32 @@ static __always_inline struct thread_call *thread_call(bool made)
 	return bpf_task_storage_get(&thread_calls, current_task(), NULL, made ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 }
 
-static __always_inline __u32 *thread_mark_of(void)
+static __always_inline __u32 thread_slot(void)
 {
-	__u32 i = current_task()->pid;
-	barrier_var(i);
-	return &thread_marks[i & ((1 << THREAD_MARK_BITS) - 1)];
+	return current_task()->pid & ((1 << THREAD_MARK_BITS) - 1);
+}
+
+static __always_inline __u32 *thread_mark_at(__u32 slot)
+{
+	barrier_var(slot);
+	return &thread_marks[slot & ((1 << THREAD_MARK_BITS) - 1)];
 }
 
 /* Mostly not: one word, which is mostly in the CPU's cache, saves looking up the thread's storage. */
 static __always_inline bool thread_may_wait(void)
 {
-	return *thread_mark_of();
+	return *thread_mark_at(thread_slot());
 }
 
-/* After each change of what the thread is in. */
+/* After each change of what the thread is in. A thread that executes a program may get another number. */
 static __always_inline void thread_note(struct thread_call *t)
 {
-	__u32 in = t->call.cfa || t->new_cfa;
-	if (t->marked == in)
+	bool in = t->call.cfa || t->new_cfa;
+	__u32 marked = t->marked;
+	if (in == !!marked)
 		return;
-	t->marked = in;
-	__sync_fetch_and_add(thread_mark_of(), in ? 1 : -1);
+	t->marked = in ? thread_slot() + 1 : 0;
+	__sync_fetch_and_add(thread_mark_at((in ? t->marked : marked) - 1), in ? 1 : -1);
 }
 
 /* Made by the allocator itself: by its return address (collectors), or because the thread is inside a plain call. */

@@ -211,10 +211,10 @@ static __always_inline bool is_left_elsewhere(const struct pending *p, __u64 cfa
 	return p->jumps && p->caller && caller_at(cfa, link) != p->caller;
 }
 
-/* Of a function whose entry is not probed: a call that gets no block is first seen at the end. */
+/* A call that gets no block may be seen here only, see ALYS_SITE_LATE. One that was dropped at its entry counts once more. */
 static __always_inline bool is_failure(struct pt_regs *ctx, const struct alys_site *site)
 {
-	return site->flags & ALYS_SITE_WHOLE_CALL && !is_selective() && !register_of(ctx, site);
+	return site->flags & ALYS_SITE_LATE && !is_selective() && !register_of(ctx, site);
 }
 
 static __always_inline void count_failure(void)
@@ -241,7 +241,7 @@ static __noinline int frame_return(struct pt_regs *ctx)
 		/* After a trial, exits of both lists stay attached for a while. */
 		if (is_failure(ctx, site))
 			count_failure();
-		else if (!(site->flags & ALYS_SITE_TRIAL))
+		else if (!(site->flags & (ALYS_SITE_TRIAL | ALYS_SITE_LATE)))
 			count(ALYS_ST_EXIT_UNPAIRED);
 		return 0;
 	}

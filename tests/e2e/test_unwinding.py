@@ -236,12 +236,12 @@ def test_every_stack_of_a_release_server_is_whole(started, tmp_path):
 
 @bpf
 @pytest.mark.beside
-@pytest.mark.parametrize("sample", [(), ("--sample", "bytes:16k", "--max-overhead", "0"), ("--check-stacks",)])
-def test_frames_that_go_by_rbp(started, tmp_path, sample):
+@pytest.mark.parametrize("how", [(), ("--sample", "bytes:16k", "--max-overhead", "0"), ("--check-stacks",)])
+def test_frames_that_go_by_rbp(started, tmp_path, how):
     """From probes in the middle of malloc, free and GC_malloc, which use rbp themselves."""
     trace = tmp_path / "t.alys"
     program = started.program("c_gcframes").wait_ready()
-    tracer = started.tracer("-p", program.pid, "-o", trace, *sample).recording()
+    tracer = started.tracer("-p", program.pid, "-o", trace, *how).recording()
     time.sleep(0.5)
     tracer.stop()
     rows = assert_law(trace).rows

@@ -151,6 +151,27 @@ static void test_only_with_cheap_exits(void **state)
 	}
 }
 
+/* The kernel walks by the frame pointer itself: no entry lies behind a write to it. */
+static void test_frame_pointer_kept(void **state)
+{
+	struct sites_options opts = { .cheap_exits = true }, keeping = { .cheap_exits = true, .keep_fp = true };
+	size_t moved = 0;
+	(void)state;
+	for (size_t i = 0; i < LIBRARIES; i++) {
+		struct opened a, b;
+		open_sites(&a, libraries[i], &opts);
+		open_sites(&b, libraries[i], &keeping);
+		assert_int_equal(a.list.sites_cnt, b.list.sites_cnt);
+		for (size_t k = 0; k < b.list.sites_cnt; k++) {
+			assert_false(b.list.sites[k].fp_off);
+			moved += a.list.sites[k].fp_off && a.list.sites[k].vaddr > b.list.sites[k].vaddr;
+		}
+		close_sites(&b);
+		close_sites(&a);
+	}
+	assert_true(moved > 0);
+}
+
 /* As a site of BPF, and through the pipe from the examiner. */
 static void test_wire(void **state)
 {
@@ -186,6 +207,7 @@ int main(void)
 		cmocka_unit_test(test_whole_malloc),
 		cmocka_unit_test(test_taken),
 		cmocka_unit_test(test_only_with_cheap_exits),
+		cmocka_unit_test(test_frame_pointer_kept),
 		cmocka_unit_test(test_wire),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -409,7 +409,7 @@ static void test_sites_at_work(void **state)
 		if (wanted && cheap <= 20)
 			fail_msg("%s: only %u hits of cheap exits", at_work[i], cheap);
 		unsigned int whole = watch_library(at_work[i], WHOLE);
-		if (insn_machine.link < 0 && i < 2 && whole <= 20)
+		if (insn_machine.link < 0 && i < 2 && whole < 10)
 			fail_msg("%s: only %u hits of places that see whole calls", at_work[i], whole);
 	}
 }

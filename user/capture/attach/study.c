@@ -119,6 +119,7 @@ static struct examination examination_of(const struct study *s, const struct mod
 		.ask = { .parts = parts,
 			 .families = s->families,
 			 .refill = wants_refill(s->h->o),
+			 .keep_fp = s->h->o->walk == ALYS_WALK_KERNEL,
 			 .functions = { s->h->o->calls, s->h->o->calls_limit } },
 		.first = study_comes_first(m->path),
 	};

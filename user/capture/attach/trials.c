@@ -155,7 +155,7 @@ static bool has_time(const struct trials *t, const struct file_sites *f)
 
 void trials_calibrate(struct trials *t, struct file_sites *f, int fd, bool exits, bool whole)
 {
-	f->whole = whole && has_time(t, f);
+	f->whole = whole && !f->served && has_time(t, f);
 	f->calibrated = exits || f->whole;
 	f->unproven = exits;
 	if (!f->calibrated)

@@ -26,7 +26,8 @@ struct trials {
 
 /*
  * Calibrates the file, once. While nothing else runs, or a process is stopped, it waits for the result, so that no call
- * is observed otherwise.
+ * is observed otherwise. exits: there are cheap ones, which must be proven. whole: places that see whole calls are wanted; nobody waits for
+ * these alone while calls are recorded.
  */
 void trials_calibrate(struct trials *t, struct file_sites *f, int fd, bool exits, bool whole);
 /* Attaches its sites; on trial while they are unproven. */

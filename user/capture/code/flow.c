@@ -280,23 +280,6 @@ static bool is_jumped_to(const struct flow *w, int32_t to)
 	return any && !back;
 }
 
-/*
- * Compilers align heads of loops, and what can be reached by jumps only (gcc's -falign-loops, -falign-jumps). So a call between which
- * and a place of the second kind there is padding does not come back, whether or not its function has a name.
- */
-static void end_at_padding(struct flow *w)
-{
-	for (size_t i = 0; i < w->nodes_cnt; i++) {
-		struct flow_node *n = &w->nodes[i];
-		bool padded = n->in.flow == INSN_CALL && n->next >= 0 && w->nodes[n->next].in.padding;
-		int32_t to = padded ? behind_padding(w, n->next) : -1;
-		if (to < 0 || !is_jumped_to(w, to))
-			continue;
-		n->no_return = true;
-		n->next = -1;
-	}
-}
-
 static void count_preds(struct flow *w)
 {
 	for (size_t i = 0; i < w->nodes_cnt; i++) {
@@ -328,9 +311,26 @@ int flow_build(struct flow *w, const struct funcs *f, uint64_t entry, uint64_t s
 		flow_free(w);
 		return rc;
 	}
-	end_at_padding(w);
 	count_preds(w);
 	return 0;
+}
+
+/*
+ * Compilers align heads of loops, and what is reached by jumps only, or mostly (gcc's -falign-loops, -falign-jumps). A call between which and
+ * a place of the second kind there is padding mostly does not come back, whether or not its function has a name.
+ */
+void flow_presume_ends(struct flow *w)
+{
+	for (size_t i = 0; i < w->nodes_cnt; i++) {
+		struct flow_node *n = &w->nodes[i];
+		bool padded = n->in.flow == INSN_CALL && n->next >= 0 && w->nodes[n->next].in.padding;
+		int32_t to = padded ? behind_padding(w, n->next) : -1;
+		if (to < 0 || !is_jumped_to(w, to))
+			continue;
+		w->nodes[n->next].preds--;
+		n->no_return = true;
+		n->next = -1;
+	}
 }
 
 int32_t flow_before(const struct flow *w, int32_t node)

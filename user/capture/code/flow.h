@@ -62,6 +62,11 @@ struct flow {
 /* 0 or -ENOMEM; code that cannot be analysed sets `unproven`. size 0: up to the next function. */
 int flow_build(struct flow *w, const struct funcs *f, uint64_t entry, uint64_t size);
 void flow_free(struct flow *w);
+/*
+ * Takes calls for ones that do not come back, by the padding behind them. gcc aligns other places like that, too: only for what is proven
+ * otherwise.
+ */
+void flow_presume_ends(struct flow *w);
 int32_t flow_find(const struct flow *w, uint64_t vaddr); /* node index or -1 */
 
 static inline bool flow_cfa_known(const struct flow_node *n)

@@ -24,7 +24,7 @@ static insn_regs holds_before(const struct insn *in, insn_regs after)
  * Out of memory: libgc calls a function of the user, which normally returns no block. Exits before it see that there is
  * none. If this path's result counted, GC_generic_malloc would need an exit at its single-stepped `ret`.
  */
-static bool is_last_resort(const struct flow_node *n)
+bool values_last_resort(const struct flow_node *n)
 {
 	return n->in.flow == INSN_CALL && n->to && !strcmp(n->to, "GC_get_oom_fn");
 }
@@ -46,7 +46,7 @@ static bool step_back(struct flow *w, struct flow_node *n)
 		after &= w->nodes[to[k]].holds;
 		calls |= w->nodes[to[k]].calls_later;
 	}
-	insn_regs holds = n->no_return || is_last_resort(n) ? n->holds : holds_before(&n->in, after);
+	insn_regs holds = n->no_return || values_last_resort(n) ? n->holds : holds_before(&n->in, after);
 	if (n->leave == FLOW_RETURNS)
 		holds = INSN_BIT(insn_machine.result);
 	bool changed = holds != n->holds || calls != n->calls_later;
@@ -73,7 +73,10 @@ static bool hold_results(struct flow *w, bool *leaves)
 		for (size_t i = w->nodes_cnt; i-- > 0;)
 			changed |= step_out(w, i, leaves);
 	}
-	for (int round = 0; (changed || !round) && round < MAX_ROUNDS; round++) {
+	if (changed)
+		return false;
+	changed = true;
+	for (int round = 0; changed && round < MAX_ROUNDS; round++) {
 		changed = false;
 		for (size_t i = w->nodes_cnt; i-- > 0;)
 			changed |= leaves[i] && step_back(w, &w->nodes[i]);

@@ -11,6 +11,9 @@
 /* Fills holds and calls_later of every node; false if the code is too complex to finish. */
 bool values_held(struct flow *w);
 
+/* A call by libgc of what the user wants done without memory: normally it gives no block. */
+bool values_last_resort(const struct flow_node *n);
+
 /*
  * What registers are known to hold before each node, on every way that leads there: an array to be freed. NULL: out of
  * memory.

@@ -45,7 +45,8 @@ static void put_others(const struct elf *e, const char *path, const struct findi
 	for (int i = 1; i < 4; i++) {
 		const struct sites_options o = { .families = ask->families,
 						 .cheap_exits = !(i % 2),
-						 .refill = i < 2 && ask->refill };
+						 .refill = i < 2 && ask->refill,
+						 .keep_fp = ask->keep_fp };
 		struct site_list list = { 0 };
 		if (any)
 			find_sites(e, path, &o, &list, NULL);
@@ -57,7 +58,9 @@ static void put_others(const struct elf *e, const char *path, const struct findi
 /* True if it is a collector's file. */
 static bool put_lists(const struct elf *e, const char *path, const struct findings_ask *ask, struct buf *out)
 {
-	const struct sites_options o = { .families = ask->families, .cheap_exits = true, .refill = ask->refill };
+	const struct sites_options o = {
+		.families = ask->families, .cheap_exits = true, .refill = ask->refill, .keep_fp = ask->keep_fp
+	};
 	struct site_list list = { 0 };
 	struct err err = { 0 };
 	find_sites(e, path, &o, &list, &err);

@@ -4,7 +4,8 @@
  * GC_malloc_kind_global one from a list that all threads share. Then the arguments are still in registers when the result is known:
  *
  *	entry -- block at hand --> [whole exit: size and result in registers] --> ret
- *	      `- [late entry: the size is still there] --> ... --> [exit: result] --> ret
+ *	      |- [late entry: the size is still there] --> ... --> [exit: result] --> ret
+ *	      `- no block, such as a size that is too large --> [exit: NULL]
  *
  * The late entry of GC_malloc_kind_global is its call of GC_generic_malloc, and its exit may be GC_generic_malloc's own, if that has
  * exits because of other functions. In other functions it is the first place from where no whole exit is reached.
@@ -113,7 +114,7 @@ static void find_whole(struct plan *p, const struct facts *f, const struct site 
 static bool is_call_of_callee(const struct facts *f, const struct site *s, size_t i)
 {
 	const struct flow_node *n = &f->w->nodes[i];
-	return n->in.flow == INSN_CALL && n->to && !strcmp(n->to, CALLEE) &&
+	return s->row->nest == ALYS_NEST_CALLER && n->in.flow == INSN_CALL && n->to && !strcmp(n->to, CALLEE) &&
 	       f->held.size[i] & INSN_BIT(plan_arg_reg(s->row->arg[0])) &&
 	       f->held.kind[i] & INSN_BIT(plan_arg_reg(s->row->kind_arg));
 }
@@ -185,8 +186,9 @@ static int take(struct plan *p, const struct facts *f, struct site *s, size_t la
 			continue;
 		x->whole_call_of = (uint32_t)(s - p->list->sites) + 1;
 		held_place(&f->held, p, (size_t)i, &x->whole);
+		x->whole.offset = x->offset;
 	}
-	return n->in.flow == INSN_CALL && n->dest ? take_exits(p, s, n->dest) : 0;
+	return is_call_of_callee(f, s, late) && n->dest ? take_exits(p, s, n->dest) : 0;
 }
 
 static int find(struct plan *p, struct facts *f, struct site *s)

@@ -202,6 +202,28 @@ static int place_probes(struct plan *p)
 	return 0;
 }
 
+/*
+ * A plain function that gets a size. Only to see its calls whole, which calibrations prove: else its return is probed, whatever its code
+ * does.
+ */
+static bool is_plain(const struct site *s)
+{
+	return s->state == SITE_PROBED && s->return_probe && s->row->shape == ALYS_SHAPE_SIZE;
+}
+
+static int presume_ends(struct plan *p)
+{
+	for (size_t i = 0; i < p->list->sites_cnt && p->options->cheap_exits; i++) {
+		struct site *s = &p->list->sites[i];
+		struct body *b = is_plain(s) ? plan_body(p, s->func, s->size) : NULL;
+		if (is_plain(s) && !b)
+			return -ENOMEM;
+		if (b)
+			flow_presume_ends(&b->flow);
+	}
+	return 0;
+}
+
 static bool is_library(const struct funcs *f, size_t gc)
 {
 	size_t size;
@@ -255,8 +277,9 @@ static int find_cached(struct plan *p)
 /* GC_malloc_kind_global only when sampling at refills: otherwise GC_malloc_kind is probed, which comes before. */
 static bool may_be_direct(const struct site *s)
 {
-	bool collects = s->row->at == SAMPLE_AT_REFILL && s->row->flags & ALYS_SITE_GC_KIND;
-	return s->state == SITE_PROBED && (collects || (s->return_probe && s->row->shape == ALYS_SHAPE_SIZE));
+	bool collects = s->state == SITE_PROBED && s->row->at == SAMPLE_AT_REFILL && s->row->flags & ALYS_SITE_GC_KIND;
+	/* A call of another probed function before the place would not be known to be its own. */
+	return collects || (is_plain(s) && s->leaf);
 }
 
 static int find_direct(struct plan *p)
@@ -450,8 +473,8 @@ static int has_row(const struct elf *e, const char *path)
 static int find(const struct elf *e, const char *path, const struct sites_options *o, struct site_list *out, struct err *err)
 {
 	static int (*const steps[])(struct plan *) = {
-		choose_place,      select_rows, find_beam,        find_types,  cover_sites, place_probes,
-		result_exits_find, reach_find,  find_predictions, find_cached, find_direct,
+		choose_place, select_rows,       find_beam,  find_types,       cover_sites, place_probes,
+		presume_ends, result_exits_find, reach_find, find_predictions, find_cached, find_direct,
 	};
 	struct plan p = { .options = o, .list = out, .path = path };
 	*out = (struct site_list){ .program = elf_is_program(e) };

@@ -28,17 +28,14 @@ struct search {
 	uint8_t *seen;
 };
 
-static bool leaves_unseen(const struct flow_node *n)
-{
-	return n->leave == FLOW_RETURNS || n->leave == FLOW_JUMPS_ON;
-}
-
 static bool escapes(const struct search *c, int32_t i)
 {
 	if (i < 0 || i == c->place || i == c->late || c->seen[i]++)
 		return false;
 	const struct flow_node *n = &c->w->nodes[i];
-	return leaves_unseen(n) || escapes(c, n->next) || escapes(c, n->jump);
+	if (values_last_resort(n))
+		return false;
+	return n->leave != FLOW_STAYS || escapes(c, n->next) || escapes(c, n->jump);
 }
 
 static bool escapes_from(const struct search *c, int32_t from)

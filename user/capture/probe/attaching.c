@@ -294,8 +294,7 @@ static bool sees_at(const struct site_list *l, uint64_t offset, enum probe_retur
 	return false;
 }
 
-/* Calls that get no block may not pass its entry, which is a late one. */
-static bool is_missed(const struct site *s)
+static bool is_late(const struct site *s)
 {
 	return s->whole && s->row->nest == ALYS_NEST_THREAD;
 }
@@ -323,7 +322,7 @@ static int plan_exits(struct plan *plan, struct probe *p, const struct site_list
 		if (!s || (shared && predict))
 			continue;
 		sites_fill_exit(&l->exits[x], plan->set->object, s->row->nest, &wire);
-		wire.flags |= is_missed(s) ? ALYS_SITE_WHOLE_CALL : 0;
+		wire.flags |= is_late(s) ? ALYS_SITE_LATE : 0;
 		if (other && !shared)
 			wire.flags |= ALYS_SITE_TRIAL;
 		wire.flags |= exit_flags(p, l, x);

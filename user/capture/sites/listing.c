@@ -88,6 +88,11 @@ static bool arg_ok(uint8_t arg)
 	return arg < INSN_ARGS || (arg >= ALYS_ARG_IN(0) && wire_name((uint8_t)(arg - ALYS_ARG_IN(0))));
 }
 
+static bool place_ok(const struct site_place *p)
+{
+	return arg_ok(p->size_arg) && arg_ok(p->kind_arg) && p->cfa_off <= UINT16_MAX;
+}
+
 static int take_site(struct cursor *c, struct site_list *l)
 {
 	const void *from = cursor_bytes(c, sizeof(struct site));
@@ -98,7 +103,8 @@ static int take_site(struct cursor *c, struct site_list *l)
 	settle_site(s);
 	s->row = allocator_at(s->row_no);
 	if (!s->row || (unsigned int)s->family >= ALLOC_FAMILIES || (unsigned int)s->state > SITE_REFUSED || !wire_name(s->reg) ||
-	    !arg_ok(s->late.at.size_arg) || !entry_reason_ok(&s->why) || !lost_reason_ok(&s->lost_why))
+	    !place_ok(&s->late.at) || s->whole || s->cfa_off > UINT16_MAX || !entry_reason_ok(&s->why) ||
+	    !lost_reason_ok(&s->lost_why))
 		return -EPROTO;
 	for (int i = 0; i < ALYS_NOTE_ARGS; i++) {
 		if (!note_arg_ok(&s->note.arg[i]))
@@ -121,8 +127,10 @@ static int take_exit(struct cursor *c, size_t sites, struct site_list *l)
 	SETTLE(x->plain);
 	SETTLE(x->takes);
 	TERMINATE(x->in);
-	return !exit_reason_ok(&x->why) || !wire_name(x->reg) || !arg_ok(x->whole.size_arg) || x->whole_call_of > sites ? -EPROTO
-															: 0;
+	return !exit_reason_ok(&x->why) || !wire_name(x->reg) || !place_ok(&x->whole) || x->cfa_off > UINT16_MAX ||
+			       x->whole_call_of > sites
+		       ? -EPROTO
+		       : 0;
 }
 
 void sites_write(const struct site_list *l, struct buf *out)

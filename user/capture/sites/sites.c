@@ -40,7 +40,8 @@ uint64_t sites_digest(const struct site_list *l)
 /* When sampling at calls, most are passed over at their entry, and it need not be proven first that they could be seen elsewhere. */
 static bool may_be_whole(const struct site_list *l, const struct site *s, bool exact)
 {
-	return (exact || l->at == SAMPLE_AT_REFILL) && s->late.at.vaddr;
+	bool refills = l->at == SAMPLE_AT_REFILL && s->row->nest == ALYS_NEST_CALLER;
+	return (exact || refills) && s->late.at.vaddr;
 }
 
 bool sites_have_whole(const struct site_list *l, bool exact)
