@@ -684,8 +684,10 @@ static __always_inline void fp_restore(struct walk_slot *w, const struct walk_st
 static __always_inline void walk_begin(struct pt_regs *ctx, struct walk_slot *w, struct walk_start at, __u64 hash)
 {
 	struct walk_state *s = &w->s;
+	__u64 sp = PT_REGS_SP(ctx);
+	barrier_var(sp); /* verifier: clang would choose between two addresses, and then read */
 	s->ip = PT_REGS_IP(ctx) - at.into;
-	s->sp = at.into ? ENTRY_SP(at.cfa) : PT_REGS_SP(ctx);
+	s->sp = at.into ? ENTRY_SP(at.cfa) : sp;
 	s->bp = PT_REGS_FP(ctx);
 	link_begin(s, ctx);
 	s->entry_cfa = at.cfa;
