@@ -27,11 +27,6 @@ static __always_inline void whole_replace(const struct alys_site *site, __u64 cf
 		frame_replace(&key, site, w, link);
 }
 
-static __noinline bool whole_is_internal(struct pt_regs *ctx, const struct alys_site *site, __u64 caller)
-{
-	return is_internal(ctx, site, caller);
-}
-
 /* The list has no block, and the call goes on: it comes here again, or is seen in another function. */
 static __always_inline bool whole_goes_on(struct pt_regs *ctx, const struct alys_site *site, __u64 block)
 {
@@ -107,7 +102,7 @@ static __always_inline int whole_take_collected(struct pt_regs *ctx)
 	struct request w = call_request(ctx, site);
 	whole_replace(site, cfa, &w, LINK_REGISTER(ctx));
 	__s32 slot = w.interval != NOT_SAMPLED ? stack_begin(ctx, start_of(site, cfa)) : -1;
-	bool nested = whole_is_internal(ctx, site, caller_of(cfa, LINK_REGISTER(ctx), slot));
+	bool nested = is_internal(ctx, site, caller_of(cfa, LINK_REGISTER(ctx), slot));
 	if (nested || w.interval == NOT_SAMPLED)
 		return whole_pass(slot, nested);
 	struct pending p = whole_call_of(ctx, site, cfa, &w, true);
