@@ -29,7 +29,7 @@ static __always_inline bool is_passed_on(const struct freeing *f, __u64 entry, _
 	       is_kept(f->cfa, f->caller);
 }
 
-/* False: internal to the allocator. Otherwise the call is noted, to recognize calls that it makes itself. */
+/* t: NULL if no call of the thread can matter. False: internal to the allocator. Otherwise the call is noted, to recognize those that it makes itself. */
 static __always_inline bool is_programs_free(struct pt_regs *ctx, const struct alys_site *site, __u64 caller,
 					     struct thread_call *t)
 {
@@ -67,7 +67,7 @@ static __always_inline bool is_wanted_free(struct pt_regs *ctx, const struct aly
 	bool asks = !is_selective() || site->nest == ALYS_NEST_CALLER;
 	*slot = config.free_stacks ? stack_begin(ctx, start_of(site, cfa)) : -1;
 	__u64 caller = asks ? caller_of(cfa, LINK_REGISTER(ctx), *slot) : 0;
-	struct thread_call *t = thread_call(!is_selective());
+	struct thread_call *t = frees_nest || thread_may_wait() ? thread_call(!is_selective()) : NULL;
 	if (is_nested_in(ctx, site, cfa, caller, t)) {
 		count(ALYS_ST_NESTED);
 		return false;

@@ -270,6 +270,9 @@ static __always_inline struct call_room *thread_room(void)
 /* Counts the threads in a plain call that waits, or in a marked one, by their number; 0 = none. A thread that was killed there stays. */
 __u32 thread_marks[1 << THREAD_MARK_BITS] __weak = {};
 
+/* Several functions of plain allocators free, so that one may call another. Set by the loader. */
+int frees_nest __weak = 0;
+
 struct call_key {
 	__u64 cfa;
 	__u64 tgid;

@@ -695,9 +695,9 @@ class Tally:
             self.sites[block[0]]["live"] -= 1
             self.sites[block[0]]["live_bytes"] -= block[1]
 
-    def put(self, site, addr, size):
+    def put(self, site, addr, size, block):
         self.drop(addr)
-        self.blocks[addr] = (site, size)
+        self.blocks[addr] = (site, size, block)
         self.sites[site]["live"] += 1
         self.sites[site]["live_bytes"] += size
 
@@ -710,9 +710,10 @@ class Tally:
         count, size = ("reallocs", "realloc_bytes") if kind == "realloc" and old else ("allocs", "bytes")
         self.sites[site][count] += 1
         self.sites[site][size] += event["size"]
-        if old:
+        # Before realloc has returned, another thread may have got the old address: then the block there has another id.
+        if old in self.blocks and self.blocks[old][2] == event["id"]:
             self.drop(old)
-        self.put(site, event["addr"], event["size"])
+        self.put(site, event["addr"], event["size"], event["id"])
 
 
 def tally(events):

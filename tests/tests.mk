@@ -99,6 +99,8 @@ $(BUILD)/tests/prog/%: tests/prog/%.c $(prog_headers)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(or $(call prog_says,cc,$<),$(CC)) -std=gnu11 -D_GNU_SOURCE $(call prog_flags,$<) -o $@ $< $(call prog_says,libs,$<)
 
+$(BUILD)/tests/prog/c_tcache_static: tests/prog/c_tcache.c
+
 $(BUILD)/tests/prog/%: tests/prog/%.cc $(prog_headers)
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)

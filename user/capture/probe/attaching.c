@@ -196,14 +196,27 @@ static bool is_timed_at_return(const struct plan *plan, const struct probe *p, c
 	return p->tier == PROBE_TIER_SESSION && s->row->timed && safe;
 }
 
+/* Before a second one is attached. */
+static void note_free(struct probe *p, const struct site *s, uint64_t cookie)
+{
+	uint32_t number = (uint32_t)cookie + 1;
+	if (s->row->nest != ALYS_NEST_THREAD)
+		return;
+	if (p->only_free && p->only_free != number)
+		p->skel->bss->frees_nest = 1;
+	p->only_free = number;
+}
+
 /* Adds an entry to the batch of its program. */
-static int add_entry(const struct plan *plan, struct batches *to, const struct probe *p, const struct site *s, bool by_frame,
+static int add_entry(const struct plan *plan, struct batches *to, struct probe *p, const struct site *s, bool by_frame,
 		     uint64_t cookie)
 {
 	if (by_frame)
 		return batch_add(&to->frame_enter, s->offset, cookie);
-	if (s->row->shape == ALYS_SHAPE_FREE)
+	if (s->row->shape == ALYS_SHAPE_FREE) {
+		note_free(p, s, cookie);
 		return batch_add(&to->free_enter, s->offset, cookie);
+	}
 	if (s->row->shape == ALYS_SHAPE_REFILL)
 		return batch_add(&to->refill, s->offset, cookie);
 	if (s->row->shape == ALYS_SHAPE_HEAPFUL)

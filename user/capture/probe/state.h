@@ -77,6 +77,7 @@ struct probe {
 	uint64_t came[2];          /* probes attached for windows so far: of links of all programs, and of one */
 	uint32_t subjects;         /* 1 << ALYS_SUBJECT_* */
 	uint32_t trials_cnt;
+	uint32_t only_free; /* the only site of a plain free so far, + 1 */
 	struct files files;
 	struct counted_list counted;
 	const struct alys_sampled_object *object_log; /* written by the programs; NULL = no sampling */
