@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Calls that are seen whole, in exact recordings: at one instruction registers have the arguments and the block. Nothing waits, and without another call that
- * does, the thread's storage is not looked up.
+ * Calls that are seen whole, in exact recordings: at one instruction registers have the arguments and the block. Nothing waits, and
+ * without another call that does, the thread's storage is not looked up.
  */
 #ifndef ALYS_WHOLE_BPF_H
 #define ALYS_WHOLE_BPF_H
@@ -41,7 +41,6 @@ static __always_inline struct pending whole_call_of(struct pt_regs *ctx, const s
 	struct pending p = {
 		.size = w->size,
 		.sampled = 1,
-		.enter = w->enter,
 		.stack = w->stack,
 		.start = start_of(site, cfa),
 		.collected = collects,
@@ -50,7 +49,7 @@ static __always_inline struct pending whole_call_of(struct pt_regs *ctx, const s
 		p.flags = is_atomic(ctx, site) ? ALYS_F_ATOMIC : 0;
 		read_gc(ctx, site, &p, true);
 	}
-	if (!p.enter && is_selective())
+	if (is_selective())
 		p.enter = bpf_ktime_get_ns();
 	note_plain(&p);
 	return p;
@@ -62,7 +61,6 @@ static __always_inline int whole_finish(const struct pending *p, __u64 block)
 		finish_alloc(p, block);
 	else
 		count(ALYS_ST_FAILED);
-	charge_sample(p->enter);
 	return 0;
 }
 
