@@ -175,6 +175,7 @@ static void refills_are_sampled_where_they_can_be(void **state)
 		s->o.min_size = cases[i].min_size;
 		study_file(s->study, &file, 5, FINDINGS_SITES);
 		assert_int_equal(examiner.last.ask.refill, cases[i].refill);
+		assert_int_equal(examiner.last.ask.at_entry, cases[i].returns);
 	}
 }
 

@@ -119,7 +119,7 @@ static struct examination examination_of(const struct study *s, const struct mod
 		.ask = { .parts = parts,
 			 .families = s->families,
 			 .refill = wants_refill(s->h->o),
-			 .keep_fp = s->h->o->walk == ALYS_WALK_KERNEL,
+			 .at_entry = s->h->o->walk == ALYS_WALK_KERNEL || s->h->o->return_probes,
 			 .functions = { s->h->o->calls, s->h->o->calls_limit } },
 		.first = study_comes_first(m->path),
 	};

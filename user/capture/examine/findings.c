@@ -46,7 +46,7 @@ static void put_others(const struct elf *e, const char *path, const struct findi
 		const struct sites_options o = { .families = ask->families,
 						 .cheap_exits = !(i % 2),
 						 .refill = i < 2 && ask->refill,
-						 .keep_fp = ask->keep_fp };
+						 .at_entry = ask->at_entry };
 		struct site_list list = { 0 };
 		if (any)
 			find_sites(e, path, &o, &list, NULL);
@@ -59,7 +59,7 @@ static void put_others(const struct elf *e, const char *path, const struct findi
 static bool put_lists(const struct elf *e, const char *path, const struct findings_ask *ask, struct buf *out)
 {
 	const struct sites_options o = {
-		.families = ask->families, .cheap_exits = true, .refill = ask->refill, .keep_fp = ask->keep_fp
+		.families = ask->families, .cheap_exits = true, .refill = ask->refill, .at_entry = ask->at_entry
 	};
 	struct site_list list = { 0 };
 	struct err err = { 0 };

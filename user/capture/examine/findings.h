@@ -51,7 +51,7 @@ struct findings {
 
 struct findings_ask {
 	uint32_t parts, families;       /* families: as in struct sites_options */
-	bool refill, keep_fp;           /* likewise */
+	bool refill, at_entry;          /* likewise */
 	struct functions_ask functions; /* for FINDINGS_FUNCTIONS and FINDINGS_INLINED; the patterns are borrowed */
 };
 

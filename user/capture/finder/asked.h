@@ -12,8 +12,8 @@ struct sites_options {
 	bool cheap_exits;
 	/* Sample at refills if the file allows it: libgc with thread-local free lists. */
 	bool refill;
-	/* The caller's frame pointer must be in its register: the kernel walks by it. */
-	bool keep_fp;
+	/* Registers must be as the caller left them: the kernel walks by them, or every return is probed. */
+	bool at_entry;
 	/* What the unwind table says: CFA = rsp + *sp_off at vaddr. NULL = use the code only. */
 	bool (*cfa_at)(void *ctx, uint64_t vaddr, uint32_t *sp_off);
 	void *cfa_ctx;

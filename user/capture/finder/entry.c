@@ -134,7 +134,7 @@ static bool follow_frame(struct walk *k, const struct flow_node *n)
 	if (n->in.records && !k->set_up)
 		k->record = n->cfa - n->in.record_delta;
 	if (n->in.frame == INSN_BP_KEPT ||
-	    (insn_machine.link < 0 && !k->plan->options->keep_fp && n->next >= 0 && k->fp[n->next] > 0))
+	    (insn_machine.link < 0 && !k->plan->options->at_entry && n->next >= 0 && k->fp[n->next] > 0))
 		return true;
 	bool own = n->in.frame == INSN_BP_FROM_SP && k->record && n->cfa - n->in.bp_delta == k->record;
 	bool first = !k->set_up;
@@ -232,7 +232,7 @@ static enum entry_choice choice_of(const struct walk *k)
 static void place_stack(const struct walk *k, int32_t at, struct site *s)
 {
 	uint64_t into = s->vaddr - s->func;
-	if (insn_machine.link >= 0 || k->plan->options->keep_fp || k->fp[at] <= 0 || k->fp[at] > UINT16_MAX || into > UINT16_MAX)
+	if (insn_machine.link >= 0 || k->plan->options->at_entry || k->fp[at] <= 0 || k->fp[at] > UINT16_MAX || into > UINT16_MAX)
 		return;
 	s->into = (uint16_t)into;
 	s->fp_off = (uint16_t)k->fp[at];

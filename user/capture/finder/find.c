@@ -180,6 +180,13 @@ static bool may_probe_return(const struct plan *p, const struct site *s)
 	       (s->row->family != ALLOC_LIBC || p->provider);
 }
 
+/* Once a function has pushed registers, the return address is no longer on top of the stack. */
+static bool stays_at_entry(const struct plan *p, const struct site *s)
+{
+	bool asked = p->options->at_entry && s->row->shape != ALYS_SHAPE_FREE;
+	return asked || may_probe_return(p, s) || (s->row->timed && !plan_ends_wanted(s));
+}
+
 static int place_probes(struct plan *p)
 {
 	for (size_t i = 0; i < p->list->sites_cnt; i++) {
@@ -190,7 +197,7 @@ static int place_probes(struct plan *p)
 		if (!b)
 			return -ENOMEM;
 		int rc = s->row->shape == ALYS_SHAPE_REFILL ? lists_refill(p, s)
-							    : entry_choose(p, &b->flow, s, may_probe_return(p, s));
+							    : entry_choose(p, &b->flow, s, stays_at_entry(p, s));
 		if (rc)
 			return rc;
 		if (!elf_offset_of(p->funcs.elf, s->vaddr, &s->offset)) {
