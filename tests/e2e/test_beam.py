@@ -333,7 +333,7 @@ def test_sampled(started, vm, tmp_path, windows):
     counter.
     """
     trace = tmp_path / "t.alys"
-    program = vm("chance", 80000000 if windows else 5000000, "+JPperf", "true")
+    program = vm("chance", 200000000 if windows else 5000000, "+JPperf", "true")
     truth = record(started, trace, program, "--sample", "bytes:64k", "--max-overhead", "10" if windows else "0")
     done = json.loads(alys("report", "--by", "function", "-f", "json", trace).stdout)
     assert done["sampled"] and ("windows" in done) == windows
