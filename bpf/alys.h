@@ -455,6 +455,24 @@ struct alys_entered {
 };
 #define ALYS_MAX_ENTERED 16384 /* functions by processes that run at once */
 
+#define ALYS_RECORD_MAX (sizeof(struct alys_ev_stack) + 8 * ALYS_MAX_FRAMES)
+/* Bytes of a record of n bytes in the ring: first its size, in a word. */
+#define ALYS_RING_ENTRY(n) (8 + (((n) + 7ul) & ~7ul))
+
+/*
+ * The ring of records. Positions count the bytes since its start; what is at p begins at bytes[p & (size - 1)], and is in one piece: there is
+ * room for the longest entry behind the end. The size of a record is written last. Before, the word is 0, for the reader
+ * clears what it has read.
+ */
+struct alys_ring {
+	__u64 written;                            /* by the programs: up to here there are entries, or will be */
+	__u64 read __attribute__((aligned(128))); /* by the reader; both are on cache lines of their own */
+	__u8 bytes[] __attribute__((aligned(128)));
+};
+#define ALYS_RING_MORE 16384 /* behind the end; half of it is more than any entry */
+/* size: a power of two */
+#define ALYS_RING_SZ(size) (sizeof(struct alys_ring) + (size) + ALYS_RING_MORE)
+
 /* Set before load (rodata). */
 struct alys_config {
 	__u64 interval;      /* bytes:N, 0 = exact */
@@ -464,6 +482,7 @@ struct alys_config {
 	__u64 pac_mask;             /* bits of a return address that are its signature: 0 on x86-64 */
 	__u64 known_secret;         /* random: no program can aim at another's known stacks */
 	__u32 max_frames;           /* 0 = no stacks */
+	__u32 ring_sz;              /* bytes of the ring, a power of two */
 	__u32 wake_bytes;           /* wake the reader when that much is unread */
 	__u8 follow;                /* trace forked children, too */
 	__u8 free_stacks;
@@ -605,6 +624,7 @@ _Static_assert(sizeof(struct alys_head) == 24, "wire");
 _Static_assert(sizeof(struct alys_ev_alloc) == 64, "wire");
 _Static_assert(sizeof(struct alys_ev_realloc) == 80, "wire");
 _Static_assert(sizeof(struct alys_ev_free) == 40, "wire");
+_Static_assert(ALYS_RING_ENTRY(ALYS_RECORD_MAX) < ALYS_RING_MORE / 2, "wire");
 _Static_assert(sizeof(struct alys_ev_stack) == 40, "wire");
 _Static_assert(sizeof(struct alys_site) == 40, "wire");
 _Static_assert(sizeof(struct alys_note) == 48, "wire");

@@ -277,7 +277,7 @@ static __noinline int beam_name(const struct alys_beam *at, __u64 process, __u64
 		p->named = MET_ONCE;
 		return 0;
 	}
-	struct alys_ev_named *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	struct alys_ev_named *e = ring_reserve(sizeof(*e));
 	if (!e)
 		return 0;
 	head_fill(&e->h, ALYS_EV_NAMED);
@@ -285,7 +285,7 @@ static __noinline int beam_name(const struct alys_beam *at, __u64 process, __u64
 	e->registered = name;
 	if (bpf_probe_read_user(e->initial, sizeof(e->initial), (void *)(process + at->initial)))
 		e->initial[0] = 0;
-	bpf_ringbuf_submit(e, wake_flag(0));
+	ring_submit(e, sizeof(*e), wakes(0));
 	p->named = mark;
 	return 0;
 }

@@ -4,6 +4,7 @@
 #define ALYS_EMIT_BPF_H
 
 #include "gc_maps.bpf.h"
+#include "ring.bpf.h"
 
 /* Records of a kind that a processor sends before it asks again how full the ring is. A power of two. */
 #define WAKE_RECORDS 16
@@ -12,11 +13,10 @@
  * A wake-up costs the traced thread over 2 us, so the reader polls and is woken only when the ring fills faster than it
  * polls. n: number of the record, on its processor.
  */
-static __always_inline __u64 wake_flag(__u64 n)
+static __always_inline bool wakes(__u64 n)
 {
-	if (n & (WAKE_RECORDS - 1))
-		return BPF_RB_NO_WAKEUP;
-	return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= config.wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	struct alys_ring *r = n & (WAKE_RECORDS - 1) ? NULL : ring_of_records();
+	return r && ring_fill(r) >= (__s64)config.wake_bytes;
 }
 
 #ifndef ALYS_NO_KFUNCS
@@ -46,15 +46,15 @@ static __always_inline void preempt_on(void)
 static __always_inline void *call_reserve(__u64 size)
 {
 	preempt_off();
-	void *e = bpf_ringbuf_reserve(&events, size, 0);
+	void *e = ring_reserve(size);
 	if (!e)
 		preempt_on();
 	return e;
 }
 
-static __always_inline void call_submit(void *e, __u64 wake)
+static __always_inline void call_submit(void *e, __u32 size, bool wake)
 {
-	bpf_ringbuf_submit(e, wake);
+	ring_submit(e, size, wake);
 	preempt_on();
 }
 
@@ -83,7 +83,7 @@ static __always_inline void emit_free(__u64 addr, __u64 stack, __u64 time)
 		e->h.time = time;
 	e->addr = addr;
 	e->stack = stack;
-	call_submit(e, wake_flag(count(ALYS_ST_REC_FREE)));
+	call_submit(e, sizeof(*e), wakes(count(ALYS_ST_REC_FREE)));
 }
 
 static __always_inline void alloc_fill(struct alys_ev_alloc *e, __u8 kind, const struct pending *p, __u64 addr)
@@ -135,7 +135,7 @@ static __always_inline void emit_alloc(const struct pending *p, __u64 addr)
 		return;
 	}
 	alloc_fill(e, ALYS_EV_ALLOC, p, addr);
-	call_submit(e, wake_flag(count(ALYS_ST_REC_ALLOC)));
+	call_submit(e, sizeof(*e), wakes(count(ALYS_ST_REC_ALLOC)));
 }
 
 static __always_inline void emit_realloc(const struct pending *p, __u64 addr, __u64 old)
@@ -149,17 +149,17 @@ static __always_inline void emit_realloc(const struct pending *p, __u64 addr, __
 	alloc_fill(&e->a, ALYS_EV_REALLOC, p, addr);
 	e->old = old;
 	e->enter = p->enter;
-	call_submit(e, wake_flag(count(ALYS_ST_REC_REALLOC)));
+	call_submit(e, sizeof(*e), wakes(count(ALYS_ST_REC_REALLOC)));
 }
 
 /*
  * held: number of the ring through which the thread will be stopped, see struct alys_hold; 0 = none. False if the
- * record is lost. wake: BPF_RB_FORCE_WAKEUP if probes or tables wait for the reader; it costs the program up to 20 us, which
+ * record is lost. wake: probes or tables wait for the reader; it costs the program up to 20 us, which
  * servers with a process a connection should not pay when one comes and when it goes.
  */
-static __always_inline bool emit_proc_at(__u8 kind, __u64 other, __u64 time, __u8 held, __u64 wake)
+static __always_inline bool emit_proc_at(__u8 kind, __u64 other, __u64 time, __u8 held, bool wake)
 {
-	struct alys_ev_proc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	struct alys_ev_proc *e = ring_reserve(sizeof(*e));
 	if (!e) {
 		count(ALYS_ST_LOST_PROC);
 		return false;
@@ -168,11 +168,11 @@ static __always_inline bool emit_proc_at(__u8 kind, __u64 other, __u64 time, __u
 	e->h.held = held;
 	e->h.time = time;
 	e->other = other;
-	bpf_ringbuf_submit(e, wake);
+	ring_submit(e, sizeof(*e), wake);
 	return true;
 }
 
-static __always_inline void emit_proc(__u8 kind, __u64 other, __u64 wake)
+static __always_inline void emit_proc(__u8 kind, __u64 other, bool wake)
 {
 	emit_proc_at(kind, other, bpf_ktime_get_ns(), 0, wake);
 }

@@ -58,14 +58,14 @@ static __always_inline void gc_fill(struct alys_ev_gc *e, __u8 kind, const struc
 
 static __always_inline void gc_send(__u8 kind, const struct gc_state *s, __u8 flags)
 {
-	struct alys_ev_gc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	struct alys_ev_gc *e = ring_reserve(sizeof(*e));
 	if (!e) {
 		count(ALYS_ST_LOST_GC);
 		return;
 	}
 	gc_fill(e, kind, s);
 	e->h.flags |= flags;
-	bpf_ringbuf_submit(e, wake_flag(0));
+	ring_submit(e, sizeof(*e), wakes(0));
 }
 
 static __always_inline void gc_call_begun(const struct gc_state *s)

@@ -101,12 +101,23 @@ struct thread_call {
 	__u64 sample_begun; /* kept here to save stack, see sample_begins */
 };
 
-/* All records, in causal order per address. Written by all programs, read by the loader, sized by
- * --ring. Full: the record is dropped and counted by kind. */
+/*
+ * All records, in causal order per address: struct alys_ring, see ring.bpf.h. Written by all programs, read by the loader (mapped into its
+ * memory), sized by --ring. Full: the record is dropped and counted by kind.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, ALYS_RING_SZ(1 << 20));
+} events SEC(".maps") __weak;
+
+/* Calls of the reader of records, without content. Full: it has been called. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 64 << 20);
-} events SEC(".maps") __weak;
+	__uint(max_entries, 65536);
+} event_calls SEC(".maps") __weak;
 
 /* Counters, ALYS_ST_*. Written by all programs, read by the loader. */
 struct {

@@ -10,6 +10,7 @@
 
 #include "alys.h"
 #include "task.bpf.h"
+#include "own_stack.bpf.h"
 #include "maps.bpf.h"
 #include "numbers.bpf.h"
 #include "machine.bpf.h"
@@ -49,7 +50,7 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 		bpf_map_update_elem(&targets, &child, mark, BPF_ANY);
 	if (config.all || (mark && config.follow))
 		map_list_fork(parent, child);
-	emit_proc(ALYS_EV_FORK, child, BPF_RB_NO_WAKEUP);
+	emit_proc(ALYS_EV_FORK, child, false);
 	return 0;
 }
 
@@ -74,7 +75,7 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 		note_stale_pointer();
 	struct hold held = hold_wanted();
 	__u64 program = current_task()->self_exec_id;
-	hold(&held, emit_proc_at(ALYS_EV_EXEC, program, held.time, held.who, BPF_RB_FORCE_WAKEUP));
+	hold(&held, emit_proc_at(ALYS_EV_EXEC, program, held.time, held.who, true));
 	return 0;
 }
 
@@ -85,10 +86,11 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 SEC("uprobe")
 int on_link(struct pt_regs *ctx)
 {
+	keep_own_stack();
 	if (!is_target())
 		return 0;
 	struct hold held = hold_wanted();
-	hold(&held, emit_proc_at(ALYS_EV_MAPPED, 0, held.time, held.who, BPF_RB_FORCE_WAKEUP));
+	hold(&held, emit_proc_at(ALYS_EV_MAPPED, 0, held.time, held.who, true));
 	return 0;
 }
 
@@ -120,8 +122,8 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 	if (is_reported()) {
 		map_list_drop(tgid);
 		if (config.windowed || config.page_windows)
-			emit_proc(ALYS_EV_USED, cpu_time(task), BPF_RB_NO_WAKEUP);
-		emit_proc(ALYS_EV_EXIT, ALYS_EXIT_STATUS | (__u32)BPF_CORE_READ(task, exit_code), BPF_RB_NO_WAKEUP);
+			emit_proc(ALYS_EV_USED, cpu_time(task), false);
+		emit_proc(ALYS_EV_EXIT, ALYS_EXIT_STATUS | (__u32)BPF_CORE_READ(task, exit_code), false);
 	}
 	bpf_map_delete_elem(&targets, &tgid);
 	bpf_map_delete_elem(&gc_states, &tgid);
@@ -136,6 +138,6 @@ int on_oom(struct bpf_raw_tracepoint_args *ctx)
 	if (victim >> 32)
 		victim = tgid_of((struct task_struct *)victim);
 	if (recording)
-		emit_proc(ALYS_EV_OOM, victim, BPF_RB_FORCE_WAKEUP);
+		emit_proc(ALYS_EV_OOM, victim, true);
 	return 0;
 }

@@ -240,7 +240,7 @@ struct memory_come {
 static __always_inline void memory_send(struct pt_regs *regs, const struct memory_come *m)
 {
 	__u64 stack = stack_take_anywhere(regs, m->memory);
-	struct alys_ev_alloc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	struct alys_ev_alloc *e = ring_reserve(sizeof(*e));
 	if (!e) {
 		count_loss(ALYS_ST_LOST_RING_ALLOC);
 		return;
@@ -255,7 +255,7 @@ static __always_inline void memory_send(struct pt_regs *regs, const struct memor
 	e->interval = m->interval;
 	e->batch = 0;
 	e->span = 0;
-	bpf_ringbuf_submit(e, wake_flag(count(ALYS_ST_REC_ALLOC)));
+	ring_submit(e, sizeof(*e), wakes(count(ALYS_ST_REC_ALLOC)));
 }
 
 static __always_inline __u32 memory_of(__u32 member, __u64 size)
@@ -320,7 +320,7 @@ static __always_inline bool range_of(const struct pt_regs *regs, const struct to
 /* enter: of mappings, when the call began; of pages 0. */
 static __always_inline void range_send(__u8 kind, __u64 start, __u64 end, __u64 to, __u64 enter)
 {
-	struct alys_ev_range *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	struct alys_ev_range *e = ring_reserve(sizeof(*e));
 	count(enter ? ALYS_ST_HIT_UNMAPPED : ALYS_ST_HIT_GONE);
 	if (!e) {
 		count_loss(ALYS_ST_LOST_RING_FREE);
@@ -332,7 +332,7 @@ static __always_inline void range_send(__u8 kind, __u64 start, __u64 end, __u64 
 	e->end = end;
 	e->to = to;
 	e->enter = enter;
-	bpf_ringbuf_submit(e, wake_flag(count(ALYS_ST_REC_FREE)));
+	ring_submit(e, sizeof(*e), wakes(count(ALYS_ST_REC_FREE)));
 }
 
 static __always_inline void pages_leave(const struct touch *t, const struct pt_regs *regs)

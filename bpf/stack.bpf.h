@@ -63,7 +63,7 @@ static __always_inline void miss_send(__u64 addr)
 	if (now - *last < MISS_PAUSE_NS)
 		return;
 	*last = now;
-	emit_proc(ALYS_EV_MISS, addr, BPF_RB_FORCE_WAKEUP);
+	emit_proc(ALYS_EV_MISS, addr, true);
 }
 
 /* What says, in `seen` or with a known stack, that the loader has the stack. */
@@ -91,14 +91,15 @@ static __always_inline __u64 stack_send(struct walk_slot *w)
 	if (*had == mark)
 		return mark;
 	head_fill(&w->rec.h, ALYS_EV_STACK);
-	__u64 n = w->rec.n;
-	if (n > ALYS_MAX_FRAMES)
-		n = ALYS_MAX_FRAMES; /* verifier: it is never more */
-	__u64 size = sizeof(w->rec) + 8 * n;
-	if (bpf_ringbuf_output(&events, w, size, wake_flag(0))) {
+	__u64 size = sizeof(w->rec) + 8 * w->rec.n;
+	void *e = ring_reserve(size);
+	if (!e) {
 		count(ALYS_ST_LOST_STACK);
 		return 0;
 	}
+	size &= ALYS_RING_MORE / 2 - 1; /* verifier: it is never more */
+	bpf_probe_read_kernel(e, size, w);
+	ring_submit(e, size, wakes(0));
 	*had = mark;
 	return mark;
 }

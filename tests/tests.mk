@@ -21,6 +21,9 @@ needs_test_probe_work := finder
 # The walk of either machine, whatever the tests are built for.
 flags_test_unwind_walk := -Ibpf/x86_64 -Itests/bpfhost/x86_64
 flags_test_known_stacks := $(flags_test_unwind_walk)
+# The ring of the machine that the tests are built for: how it orders stores is part of it.
+flags_test_intake_ring := -Ibpf/$(MACHINE)
+flags_test_intake_queue := $(flags_test_intake_ring)
 flags_test_unwind_walk_arm64 := -Ibpf/aarch64 -Itests/bpfhost/aarch64
 # How tests compile what they look at. Protected: with the stubs of a PLT for the processor's protection of branches.
 PROTECTED_x86_64  := -fcf-protection=full -Wl,-z,ibtplt

@@ -132,6 +132,7 @@ static void verify(const struct mode *m, const char *name)
 	s->rodata->config.interval = m->windowed;
 	s->rodata->config.preempt_off = 1;
 	s->rodata->config.hit_context = 1;
+	s->rodata->config.ring_sz = 1 << 20; /* as the map is, see maps.bpf.h */
 	s->rodata->config.max_frames = 256;
 	s->rodata->config.free_stacks = 1;
 	bpf_object__for_each_program(p, s->obj) {

@@ -14,6 +14,7 @@
 #include <bpf/libbpf.h>
 
 #include "attach.h"
+#include "intake/ring.h"
 #include "machine/pac.h"
 #include "target.h"
 #include "walk.skel.h"
@@ -25,6 +26,7 @@
 #define ALIKE_SHARE 0.4 /* limit relative to the full walk */
 #define NEW_SHARE 1.1   /* limit relative to a walk without cache */
 #define SEND_MAX_NS 100
+#define EVENTS_SZ (4u << 20)
 
 static const int frames[] = { 12, 27, 67 };
 #define DEPTHS 3
@@ -44,10 +46,20 @@ static FILE *to, *from;
 static uint32_t tgid;
 static struct target targets[3];
 
-static int ignore(void *ctx, void *data, size_t n)
+static struct ring events_of(struct walk_bpf *s)
 {
-	(void)ctx, (void)data, (void)n;
-	return 0;
+	struct ring r;
+	if (ring_open(&r, bpf_map__fd(s->maps.events), EVENTS_SZ))
+		exit(2);
+	return r;
+}
+
+static void drop_events(struct ring *r)
+{
+	size_t n;
+	while (ring_front(r, &n))
+		ring_pass(r);
+	ring_tell(r);
 }
 
 static struct walk_bpf *load(uint8_t walk, uint8_t recall)
@@ -60,7 +72,8 @@ static struct walk_bpf *load(uint8_t walk, uint8_t recall)
 	s->rodata->config.recall = recall;
 	s->rodata->config.known_stacks = bpf_map__max_entries(s->maps.known_stacks);
 	s->rodata->config.max_frames = 256;
-	s->rodata->config.wake_bytes = 32 << 20;
+	s->rodata->config.ring_sz = EVENTS_SZ;
+	s->rodata->config.wake_bytes = EVENTS_SZ;
 	s->rodata->config.pac_mask = pac_mask();
 	s->rodata->snap_config.cfa_off = SNAP_CFA_OFF;
 	s->rodata->snap_config.every = 1;
@@ -71,7 +84,7 @@ static struct walk_bpf *load(uint8_t walk, uint8_t recall)
 		if (walk == ALYS_WALK_SLEEP && wanted)
 			bpf_program__set_flags(p, BPF_F_SLEEPABLE);
 	}
-	if (walk_bpf__load(s))
+	if (bpf_map__set_value_size(s->maps.events, ALYS_RING_SZ(EVENTS_SZ)) || walk_bpf__load(s))
 		exit(2);
 	return s;
 }
@@ -209,10 +222,7 @@ int main(int argc, char **argv)
 	uint64_t offset = function_offset(SNAP_LIBC, "malloc");
 	struct walk_bpf *plain = load(ALYS_WALK_TABLES, ALYS_RECALL_NEVER), *sleeping = load(ALYS_WALK_SLEEP, ALYS_RECALL_ALIKE);
 	struct walk_bpf *alike = load(ALYS_WALK_TABLES, ALYS_RECALL_ALIKE);
-	struct ring_buffer *rings = ring_buffer__new(bpf_map__fd(plain->maps.events), ignore, NULL, NULL);
-	if (!rings || ring_buffer__add(rings, bpf_map__fd(sleeping->maps.events), ignore, NULL) ||
-	    ring_buffer__add(rings, bpf_map__fd(alike->maps.events), ignore, NULL))
-		return 2;
+	struct ring rings[] = { events_of(plain), events_of(sleeping), events_of(alike) };
 	columns[NONE].name = "none";
 	columns[EMPTY] = (struct column){ "empty", plain, plain->progs.price_empty, false, { { 0 } } };
 	columns[EVENT] = (struct column){ "event", plain, plain->progs.price_event, false, { { 0 } } };
@@ -234,7 +244,8 @@ int main(int argc, char **argv)
 	for (int r = 0; r < ROUNDS; r++) {
 		for (int c = 0; c < COLUMNS; c++) {
 			measure(&columns[c], r, offset);
-			ring_buffer__consume(rings);
+			for (size_t i = 0; i < sizeof(rings) / sizeof(rings[0]); i++)
+				drop_events(&rings[i]);
 			if (c == WALK && frames_walked(plain) != (uint32_t)frames[DEPTHS - 1]) {
 				printf("%u frames walked, not %d\n", frames_walked(plain), frames[DEPTHS - 1]);
 				return 1;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The test of the stack walk with real probes, run by tests/bpf/run-walk as root.
 WALK := $(BUILD)/tests/bpf
-WALK_OBJS = $(call module_objects,$(call modules_of,finder kernel))
+WALK_OBJS = $(call module_objects,$(call modules_of,finder kernel intake))
 WALK_PROGS := $(patsubst tests/bpf/prog/%.c,$(WALK)/prog/%,$(sort $(wildcard tests/bpf/prog/*.c)))
 
 $(WALK)/walk.bpf.o: tests/bpf/walk.bpf.c $(wildcard bpf/*.h bpf/$(MACHINE)/*.h vmlinux/*.h tests/bpf/*.h tests/bpf/$(MACHINE)/*.h)

@@ -29,10 +29,12 @@
 #include "machine/pac.h"
 #include "record.h"
 #include "finder/find.h"
+#include "intake/ring.h"
 #include "target.h"
 #include "walk.skel.h"
 
 #define PERCENT_EQUAL 99.9
+#define EVENTS_SZ (16u << 20)
 
 struct options {
 	const char *file, *symbol;
@@ -137,14 +139,24 @@ static int on_snap(void *ctx, void *data, size_t n)
 	return 0;
 }
 
-static int on_event(void *ctx, void *data, size_t n)
+static void read_events(struct ring *events)
 {
-	(void)ctx, (void)n;
-	const struct alys_head *h = data;
-	if (h->kind == ALYS_EV_MISS) {
-		sums.misses++;
-		target_read(&target);
+	const struct alys_head *h;
+	size_t n;
+	while ((h = ring_front(events, &n))) {
+		if (h->kind == ALYS_EV_MISS) {
+			sums.misses++;
+			target_read(&target);
+		}
+		ring_pass(events);
 	}
+	ring_tell(events);
+}
+
+static int on_call(void *ctx, void *data, size_t n)
+{
+	(void)data, (void)n;
+	read_events(ctx);
 	return 0;
 }
 
@@ -161,6 +173,7 @@ static struct bpf_program *load(bool multi)
 		exit(2);
 	skel->rodata->config.walk = opt.sleep ? ALYS_WALK_SLEEP : ALYS_WALK_TABLES;
 	skel->rodata->config.max_frames = opt.max;
+	skel->rodata->config.ring_sz = EVENTS_SZ;
 	skel->rodata->config.wake_bytes = 1;
 	skel->rodata->config.recall = ALYS_RECALL_ALIKE;
 	skel->rodata->config.known_stacks = bpf_map__max_entries(skel->maps.known_stacks);
@@ -174,7 +187,7 @@ static struct bpf_program *load(bool multi)
 		bpf_program__set_autoload(p, p == prog || (opt.pending && p == skel->progs.pending));
 	attach_prepare(prog, multi);
 	attach_prepare(skel->progs.pending, multi);
-	if (walk_bpf__load(skel))
+	if (bpf_map__set_value_size(skel->maps.events, ALYS_RING_SZ(EVENTS_SZ)) || walk_bpf__load(skel))
 		exit(2);
 	return prog;
 }
@@ -251,14 +264,17 @@ static double now(void)
 /* Until the program exits or the time is up; then drains the ring buffers. */
 static int run(pid_t child, bool multi)
 {
-	struct ring_buffer *rings = ring_buffer__new(bpf_map__fd(skel->maps.events), on_event, NULL, NULL);
-	if (!rings || ring_buffer__add(rings, bpf_map__fd(skel->maps.snaps), on_snap, NULL))
+	struct ring events;
+	struct ring_buffer *rings = ring_buffer__new(bpf_map__fd(skel->maps.event_calls), on_call, &events, NULL);
+	if (!rings || ring_buffer__add(rings, bpf_map__fd(skel->maps.snaps), on_snap, NULL) ||
+	    ring_open(&events, bpf_map__fd(skel->maps.events), EVENTS_SZ))
 		exit(2);
 	int status = 0;
 	double end = now() + opt.seconds, half = now() + opt.seconds / 2;
 	bool ended = false, attached = false;
 	while (!ended && now() < end) {
 		ring_buffer__poll(rings, 20);
+		read_events(&events);
 		if (opt.pending && !attached && now() > half) {
 			attach_pending(multi);
 			attached = true;
@@ -268,6 +284,7 @@ static int run(pid_t child, bool multi)
 	skel->bss->recording = 0;
 	ring_buffer__consume(rings);
 	ring_buffer__free(rings);
+	ring_close(&events);
 	if (child && !ended) {
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);

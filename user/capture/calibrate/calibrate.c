@@ -123,7 +123,8 @@ static int open_probe(struct calibrating *c, struct err *err)
 	c->probe = kept ? kept : probe_open(&config, err);
 	if (!c->probe)
 		return -err->code;
-	c->intake = intake_new(probe_ring_fd(c->probe), 0, &ops, err);
+	struct queue_source from = { probe_ring_fd(c->probe), probe_calls_fd(c->probe), config.ring_sz };
+	c->intake = intake_new(&from, 0, &ops, err);
 	if (!c->intake)
 		return -err->code;
 	/* Discards records of an earlier calibration. */

@@ -9,7 +9,6 @@
 
 #include "alys.h"
 #include "catalog/catalog.h"
-#include "intake/queue.h"
 #include "model/model.h"
 
 /* Records, some 0.2 ms of work: a slice of the scheduler is ten times as long. */
@@ -227,7 +226,7 @@ static void give(struct intake *in, const void *data, size_t size)
 		give_note(in, data);
 }
 
-struct intake *intake_new(int ring_map_fd, uint64_t room, const struct intake_ops *ops, struct err *err)
+struct intake *intake_new(const struct queue_source *from, uint64_t room, const struct intake_ops *ops, struct err *err)
 {
 	struct intake *in = calloc(1, sizeof(*in));
 	if (!in) {
@@ -235,7 +234,7 @@ struct intake *intake_new(int ring_map_fd, uint64_t room, const struct intake_op
 		return NULL;
 	}
 	in->ops = *ops;
-	in->queue = queue_new(ring_map_fd, room, err);
+	in->queue = queue_new(from, room, err);
 	if (in->queue)
 		return in;
 	free(in);

@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 #include "event/event.h"
+#include "intake/queue.h"
 
 /* The process as BPF knows it. */
 struct intake_who {
@@ -86,7 +87,7 @@ struct intake_counts {
 };
 
 /* room: bytes of records that may wait outside the ring, see queue.h. */
-struct intake *intake_new(int ring_map_fd, uint64_t room, const struct intake_ops *ops, struct err *err);
+struct intake *intake_new(const struct queue_source *from, uint64_t room, const struct intake_ops *ops, struct err *err);
 void intake_free(struct intake *in);
 int intake_epoll_fd(const struct intake *in);
 /* A busy target fills the ring as fast as it is read: signals and timers must be served in between. */

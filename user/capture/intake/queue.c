@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <bpf/libbpf.h>
@@ -17,6 +16,7 @@
 #include "alys.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "intake/ring.h"
 #include "sandbox/priority.h"
 
 /* What the reader takes at once: less than its processor's cache. */
@@ -24,9 +24,10 @@
 /* Half of what is unread when the programs call: the reader's poll still finds something in the ring, and few records are left to it. */
 #define MOVE_LEAVES (512u << 10)
 #define MOVER_NICE (-20) /* it has little to do, but the ring is small */
-#define RECORD_MAX (sizeof(struct alys_ev_stack) + ALYS_MAX_FRAMES * sizeof(uint64_t))
+/* The programs are told of room in the ring each so many bytes: they look there at each record, and should find it in their cache. */
+#define TELL_SZ 4096
 /* Each record is preceded by its size and followed by bytes up to a multiple of 8. */
-#define ENTRY_MAX (RECORD_MAX + 2 * sizeof(uint64_t))
+#define ENTRY_MAX (ALYS_RECORD_MAX + 2 * sizeof(uint64_t))
 
 struct chunk {
 	struct chunk *next;
@@ -35,13 +36,12 @@ struct chunk {
 };
 
 struct queue {
-	struct ring_buffer *ring;
-	const unsigned long *positions; /* the ring's first two pages: consumer and producer position */
-	pthread_mutex_t lock;           /* the ring's reading end, and all below up to `room` */
-	struct chunk *first, *last;     /* that wait */
-	struct chunk *spare;            /* so that the reader always has one */
-	uint64_t waiting;               /* bytes in those that wait */
-	uint64_t limit;                 /* up to which more are added now */
+	struct ring ring;
+	struct ring_buffer *called; /* by the programs */
+	pthread_mutex_t lock;       /* the ring's reading end, and all below up to `room` */
+	struct chunk *first, *last; /* that wait */
+	struct chunk *spare;        /* so that the reader always has one */
+	uint64_t waiting;           /* bytes in those that wait */
 	uint64_t room;
 	struct chunk *reading; /* the reader's own */
 	size_t at;             /* of the next record in it */
@@ -49,19 +49,8 @@ struct queue {
 	pthread_t mover;
 	bool moves;
 	int calls, end; /* epoll of the mover; eventfd that ends it */
-	int fd;         /* of the ring's map; not ours */
+	int calls_fd;   /* of the map of calls; not ours */
 };
-
-static size_t page_sz(void)
-{
-	return (size_t)sysconf(_SC_PAGESIZE);
-}
-
-static uint64_t ring_unread(const struct queue *q)
-{
-	unsigned long written = __atomic_load_n(&q->positions[page_sz() / sizeof(*q->positions)], __ATOMIC_ACQUIRE);
-	return written - __atomic_load_n(&q->positions[0], __ATOMIC_RELAXED);
-}
 
 static bool is_full(const struct chunk *c)
 {
@@ -90,34 +79,49 @@ static bool make_room(struct queue *q)
 static void append(struct queue *q, const void *data, size_t size)
 {
 	unsigned char *at = q->last->bytes + q->last->used;
-	uint64_t kept = size < RECORD_MAX ? size : RECORD_MAX;
-	memcpy(at, &kept, sizeof(kept));
-	memcpy(at + sizeof(kept), data, kept);
-	uint64_t taken = sizeof(kept) + ((kept + 7) & ~7ull);
+	uint64_t n = size, taken = sizeof(n) + ((n + 7) & ~7ull);
+	memcpy(at, &n, sizeof(n));
+	memcpy(at + sizeof(n), data, n);
 	q->last->used += taken;
 	q->waiting += taken;
-}
-
-/* libbpf counts the record as read and stops when a callback gives an error. */
-static int on_record(void *ctx, void *data, size_t size)
-{
-	struct queue *q = ctx;
-	append(q, data, size);
-	return q->waiting < q->limit && make_room(q) ? 0 : -EAGAIN;
 }
 
 /* Takes what is in the ring, until about so many bytes wait. Call with the lock held. */
 static void take(struct queue *q, uint64_t limit)
 {
-	q->limit = limit;
-	if (q->waiting < limit && make_room(q))
-		ring_buffer__consume(q->ring);
+	uint64_t told = q->ring.read;
+	const void *record;
+	size_t size;
+	while (q->waiting < limit && make_room(q) && (record = ring_front(&q->ring, &size))) {
+		append(q, record, size);
+		ring_pass(&q->ring);
+		if (q->ring.read - told >= TELL_SZ) {
+			ring_tell(&q->ring);
+			told = q->ring.read;
+		}
+	}
+	ring_tell(&q->ring);
 }
 
+static int on_call(void *ctx, void *data, size_t size)
+{
+	(void)ctx, (void)data, (void)size;
+	return 0;
+}
+
+/* Until then the descriptor is readable. Call with the lock held. */
+static void answer_calls(struct queue *q)
+{
+	ring_buffer__consume(q->called);
+}
+
+/* The reader is left to answer calls, unless it is late: there must be room for further ones. */
 static void move_some(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
-	uint64_t unread = ring_unread(q), limit = q->waiting + unread - MOVE_LEAVES;
+	if (q->first)
+		answer_calls(q);
+	uint64_t unread = ring_unread(&q->ring), limit = q->waiting + unread - MOVE_LEAVES;
 	if (unread > MOVE_LEAVES)
 		take(q, limit < q->room ? limit : q->room);
 	pthread_mutex_unlock(&q->lock);
@@ -136,14 +140,14 @@ static void *move(void *arg)
 	return NULL;
 }
 
-/* Told once for each call of the programs (edge-triggered), not for as long as something is in the ring. */
+/* Told once for each call of the programs (edge-triggered), not for as long as one was not answered. */
 static int start_mover(struct queue *q)
 {
-	struct epoll_event ring = { .events = EPOLLIN | EPOLLET, .data.fd = q->fd };
+	struct epoll_event call = { .events = EPOLLIN | EPOLLET, .data.fd = q->calls_fd };
 	q->calls = epoll_create1(EPOLL_CLOEXEC);
 	q->end = eventfd(0, EFD_CLOEXEC);
 	struct epoll_event end = { .events = EPOLLIN, .data.fd = q->end };
-	if (q->calls < 0 || q->end < 0 || epoll_ctl(q->calls, EPOLL_CTL_ADD, q->fd, &ring) ||
+	if (q->calls < 0 || q->end < 0 || epoll_ctl(q->calls, EPOLL_CTL_ADD, q->calls_fd, &call) ||
 	    epoll_ctl(q->calls, EPOLL_CTL_ADD, q->end, &end))
 		return errno;
 	int rc = signals_thread(&q->mover, move, q);
@@ -151,35 +155,33 @@ static int start_mover(struct queue *q)
 	return rc;
 }
 
-/* kernel/bpf/ringbuf.c: a page with the consumer's position, one with the producer's, then the data. */
-static int open_ring(struct queue *q)
+static int open_ring(struct queue *q, const struct queue_source *from)
 {
-	void *at = mmap(NULL, 2 * page_sz(), PROT_READ, MAP_SHARED, q->fd, 0);
-	if (at == MAP_FAILED)
-		return errno;
-	q->positions = at;
-	q->ring = ring_buffer__new(q->fd, on_record, q, NULL);
-	if (!q->ring)
+	int rc = ring_open(&q->ring, from->ring_fd, from->ring_sz);
+	if (rc)
+		return -rc;
+	q->calls_fd = from->calls_fd;
+	q->called = ring_buffer__new(from->calls_fd, on_call, q, NULL);
+	if (!q->called)
 		return errno;
 	q->spare = malloc(sizeof(*q->spare));
 	return q->spare ? 0 : ENOMEM;
 }
 
-struct queue *queue_new(int ring_map_fd, uint64_t room, struct err *err)
+struct queue *queue_new(const struct queue_source *from, uint64_t room, struct err *err)
 {
 	struct queue *q = calloc(1, sizeof(*q));
 	if (!q) {
 		err_set(err, ENOMEM, "out of memory");
 		return NULL;
 	}
-	q->fd = ring_map_fd;
 	q->room = room;
 	q->calls = q->end = -1;
 	pthread_mutex_init(&q->lock, NULL);
-	int rc = open_ring(q);
+	int rc = open_ring(q, from);
 	if (!rc)
 		return q;
-	err_set(err, rc, "cannot read the ring buffer: %s", strerror(rc));
+	err_set(err, rc, "cannot read the ring of records: %s", strerror(rc));
 	queue_free(q);
 	return NULL;
 }
@@ -206,16 +208,15 @@ void queue_free(struct queue *q)
 	}
 	free(q->reading);
 	free(q->spare);
-	ring_buffer__free(q->ring);
-	if (q->positions)
-		munmap((void *)q->positions, 2 * page_sz());
+	ring_buffer__free(q->called);
+	ring_close(&q->ring);
 	pthread_mutex_destroy(&q->lock);
 	free(q);
 }
 
 int queue_epoll_fd(const struct queue *q)
 {
-	return ring_buffer__epoll_fd(q->ring);
+	return ring_buffer__epoll_fd(q->called);
 }
 
 /* Call with the lock held. */
@@ -241,6 +242,7 @@ static void next_chunk(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
 	give_back(q, q->reading);
+	answer_calls(q);
 	if (!q->first || !q->first->used)
 		take(q, CHUNK_SZ - ENTRY_MAX); /* no second one is begun */
 	q->reading = pop(q);
@@ -253,7 +255,7 @@ static void begin(struct queue *q)
 {
 	int rc = q->room ? start_mover(q) : 0;
 	if (rc)
-		log_info("records wait in the kernel's ring only: %s", strerror(rc));
+		log_info("records wait in the ring only: %s", strerror(rc));
 	q->begun = true;
 }
 
@@ -276,7 +278,7 @@ const void *queue_next(struct queue *q, size_t *size)
 uint64_t queue_backlog(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
-	uint64_t n = q->waiting + ring_unread(q);
+	uint64_t n = q->waiting + ring_unread(&q->ring);
 	pthread_mutex_unlock(&q->lock);
 	return n + (q->reading ? q->reading->used - q->at : 0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * intake/queue: records from the kernel's ring, in its order, until they are handled.
+ * intake/queue: records from the ring, in its order, until they are handled.
  *
  * The ring is small (see probe_ring_part). When its reader is late, a thread moves the records into memory of our own.
  */
@@ -15,12 +15,18 @@
 
 struct queue;
 
+/* Descriptors of maps, which stay the caller's. */
+struct queue_source {
+	int ring_fd, calls_fd;
+	uint64_t ring_sz; /* see ring_open */
+};
+
 /* room: bytes of records that may wait outside the ring; 0 = none do, and there is no thread. */
-struct queue *queue_new(int ring_map_fd, uint64_t room, struct err *err);
+struct queue *queue_new(const struct queue_source *from, uint64_t room, struct err *err);
 void queue_free(struct queue *q);
 /* Readable when the programs have called the reader. */
 int queue_epoll_fd(const struct queue *q);
-/* The next record, until the next call; NULL = all have been read. Longer ones than ours are cut. */
+/* The next record, until the next call; NULL = all have been read. */
 const void *queue_next(struct queue *q, size_t *size);
 /* Bytes not yet read. */
 uint64_t queue_backlog(struct queue *q);

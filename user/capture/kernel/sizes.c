@@ -95,7 +95,6 @@ int sizes_set(struct alys_bpf *skel, const struct probe_config *cfg)
 		uint32_t entries;
 		bool small; /* for small probes only */
 	} sized[] = {
-		{ skel->maps.events, cfg->ring_sz, false },
 		{ skel->maps.sampled, s.sampled, false },
 		{ skel->maps.frame_calls, s.calls, false },
 		{ skel->maps.mappings, s.mappings, false },
@@ -111,7 +110,7 @@ int sizes_set(struct alys_bpf *skel, const struct probe_config *cfg)
 		{ skel->maps.map_lists, SMALL, true },
 		{ skel->maps.seen, SMALL, true },
 	};
-	int rc = 0;
+	int rc = bpf_map__set_value_size(skel->maps.events, ALYS_RING_SZ(cfg->ring_sz));
 	for (size_t i = 0; i < sizeof(sized) / sizeof(sized[0]) && !rc; i++) {
 		if (!sized[i].small || cfg->calls_max)
 			rc = bpf_map__set_max_entries(sized[i].map, sized[i].entries);

@@ -27,7 +27,7 @@ uint64_t probe_sized(const struct probe_config *cfg);
 /* Room for unread records under this memory limit: as requested, or smaller. */
 uint32_t probe_ring_share(uint64_t memory, uint32_t room);
 /*
- * How much of that is the kernel's ring. The kernel writes a ring from end to end, however little of it is unread: what a large
+ * How much of that is the ring. The programs write a ring from end to end, however little of it is unread: what a large
  * one is written to has long left the processor's caches. In one of 64 MiB the programs at malloc and free take 40 % more
  * time than in one of 4 MiB. The rest is the reader's, see intake/queue.h.
  */

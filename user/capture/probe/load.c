@@ -62,6 +62,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.pidns_ino = own.ino,
 		.pac_mask = pac_mask(),
 		.max_frames = cfg->max_frames,
+		.ring_sz = cfg->ring_sz,
 		.wake_bytes = cfg->ring_sz / 4,
 		.follow = cfg->follow,
 		.free_stacks = cfg->free_stacks,
@@ -322,6 +323,11 @@ uint8_t probe_walk(const struct probe *p)
 int probe_ring_fd(const struct probe *p)
 {
 	return bpf_map__fd(p->skel->maps.events);
+}
+
+int probe_calls_fd(const struct probe *p)
+{
+	return bpf_map__fd(p->skel->maps.event_calls);
 }
 
 static int mark_target(struct probe *p, uint32_t tgid, uint8_t mark, struct err *err)

@@ -42,7 +42,9 @@ enum probe_tier probe_tier(const struct probe *p);
 bool probe_returns_kill_seccomp(const struct probe *p);
 /* ALYS_WALK_* in use: the requested one, or the best that this kernel supports. */
 uint8_t probe_walk(const struct probe *p);
+/* Of maps: the ring of records (struct alys_ring), and the calls of its reader. */
 int probe_ring_fd(const struct probe *p);
+int probe_calls_fd(const struct probe *p);
 
 int probe_add_target(struct probe *p, uint32_t tgid, struct err *err);
 /*

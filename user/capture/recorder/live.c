@@ -464,7 +464,8 @@ static int open_probes(struct live *l, struct err *err)
 	l->h.probe = probe_open(&cfg, err);
 	if (!l->h.probe || (record_overhead(o) > 0 && open_windows(l, err)))
 		return -err->code;
-	l->intake = intake_new(probe_ring_fd(l->h.probe), o->ring_sz - cfg.ring_sz, &in, err);
+	struct queue_source from = { probe_ring_fd(l->h.probe), probe_calls_fd(l->h.probe), cfg.ring_sz };
+	l->intake = intake_new(&from, o->ring_sz - cfg.ring_sz, &in, err);
 	if (!l->intake || live_track(l, err))
 		return -err->code;
 	attach_share(l->attach, o->follow && tracker_may_share(l->tracker));
