@@ -103,7 +103,7 @@ struct thread_call {
 
 /*
  * All records, in causal order per address: struct alys_ring, see ring.bpf.h. Written by all programs, read by the loader (mapped into its
- * memory), sized by --ring. Full: the record is dropped and counted by kind.
+ * memory), sized by --ring (probe_ring_part), and config.ring_sz says how. Full: the record is dropped and counted by kind.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -113,7 +113,7 @@ struct {
 	__uint(value_size, ALYS_RING_SZ(1 << 20));
 } events SEC(".maps") __weak;
 
-/* Calls of the reader of records, without content. Full: it has been called. */
+/* Calls of the reader of records, without content. Full: it has been called, and is late. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 65536);

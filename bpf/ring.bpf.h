@@ -11,7 +11,7 @@
 #define RING_FULL (~0ull)
 #define RING_TAKEN (~0ull - 1) /* another processor was faster */
 #define RING_TRIES 1024
-#define RING_TRIES_UNROLLED 16 /* on kernels without bpf_loop */
+#define RING_TRIES_UNROLLED 64 /* on kernels without bpf_loop */
 
 static __always_inline struct alys_ring *ring_of_records(void)
 {
@@ -45,8 +45,8 @@ static long ring_try(__u32 i, struct ring_try *t)
 	return t->at != RING_TAKEN;
 }
 
-/* Of processors that all write one comes first in each round. Global, so that it is verified once. */
-__weak __noinline __u64 ring_take_again(__u64 n)
+/* Of processors that all write one comes first in each round. Not global: without preemption such are called since 6.15 only. */
+static __noinline __u64 ring_take_again(__u64 n)
 {
 	struct ring_try t = { .n = n, .at = RING_TAKEN };
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
@@ -58,7 +58,7 @@ __weak __noinline __u64 ring_take_again(__u64 n)
 	return t.at == RING_TAKEN ? RING_FULL : t.at;
 }
 
-/* Room for a record of up to n bytes, until ring_submit; NULL: the ring is full. */
+/* Room for a record of n bytes, until ring_submit; NULL: the ring is full, or too many write to it. */
 static __always_inline void *ring_reserve(__u64 n)
 {
 	struct alys_ring *r = ring_of_records();

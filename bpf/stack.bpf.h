@@ -78,6 +78,8 @@ static __always_inline __u64 *seen_at(__u64 hash)
 	return bpf_map_lookup_elem(&seen, &i);
 }
 
+#define STACK_MASK (ALYS_RING_MORE / 2 - 1) /* for the verifier: no record is as long */
+
 /*
  * Sends the stack unless it was sent lately. If the ring is full, `seen` is not changed, so it is sent the next time. The
  * generation is read first: the loader may discard what was sent while this task waits for a processor. Returns the mark; 0 if the
@@ -91,13 +93,14 @@ static __always_inline __u64 stack_send(struct walk_slot *w)
 	if (*had == mark)
 		return mark;
 	head_fill(&w->rec.h, ALYS_EV_STACK);
-	__u64 size = sizeof(w->rec) + 8 * w->rec.n;
+	__u64 size = (sizeof(w->rec) + 8 * w->rec.n) & STACK_MASK;
 	void *e = ring_reserve(size);
 	if (!e) {
 		count(ALYS_ST_LOST_STACK);
 		return 0;
 	}
-	size &= ALYS_RING_MORE / 2 - 1; /* verifier: it is never more */
+	barrier_var(size);
+	size &= STACK_MASK; /* the verifier has forgotten */
 	bpf_probe_read_kernel(e, size, w);
 	ring_submit(e, size, wakes(0));
 	*had = mark;

@@ -6,6 +6,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -31,6 +32,7 @@ static long bpf_loop(__u32 times, void *turn, void *ctx, __u64 flags);
 static struct {
 	struct alys_ring *at;
 	int fd;
+	int calls_fd; /* told of calls; -1: there is none */
 	unsigned calls;
 } host_ring;
 
@@ -43,8 +45,9 @@ void *bpf_map_lookup_elem(const void *map, const void *key)
 static long bpf_ringbuf_output(void *map, void *data, __u64 n, __u64 flags)
 {
 	(void)data, (void)n;
-	host_ring.calls += map == &event_calls && flags == BPF_RB_FORCE_WAKEUP;
-	return 0;
+	bool is_call = map == &event_calls && flags == BPF_RB_FORCE_WAKEUP;
+	host_ring.calls += is_call;
+	return is_call && host_ring.calls_fd >= 0 ? eventfd_write(host_ring.calls_fd, 1) : 0;
 }
 
 static long bpf_loop(__u32 times, void *turn, void *ctx, __u64 flags)
@@ -61,6 +64,7 @@ static int host_ring_open(__u32 size)
 {
 	config.ring_sz = size;
 	host_ring.calls = 0;
+	host_ring.calls_fd = -1;
 	host_ring.fd = memfd_create("ring", 0);
 	if (host_ring.fd < 0 || ftruncate(host_ring.fd, (off_t)ALYS_RING_SZ(size)))
 		return -1;

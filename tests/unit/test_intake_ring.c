@@ -109,6 +109,42 @@ static void an_unwritten_one_holds_others_back(void **state)
 	assert_empty();
 }
 
+/* Whoever had the ring in his memory may have written to it. */
+static void sizes_are_not_believed(void **state)
+{
+	uint32_t *e = ring_reserve(8);
+	size_t size;
+	(void)state;
+	ring_submit(e, ~0u, false);
+	assert_non_null(ring_front(&ring, &size));
+	assert_int_equal(size, LONGEST);
+	ring_pass(&ring);
+	assert_int_equal(ring.read, ALYS_RING_ENTRY(LONGEST));
+}
+
+/* A reader that ended in the middle has cleared what it did not give back. */
+static void the_next_reader_starts_anew(void **state)
+{
+	uint64_t n;
+	size_t size;
+	(void)state;
+	for (n = 0; n < 100; n++)
+		assert_true(put(&n, sizeof(n)));
+	for (n = 0; n < 50; n++) {
+		assert_non_null(ring_front(&ring, &size));
+		ring_pass(&ring);
+	}
+	ring_close(&ring);
+	assert_int_equal(ring_open(&ring, host_ring.fd, SIZE), 0);
+	assert_null(ring_front(&ring, &size));
+	ring_reset(&ring);
+	assert_empty();
+	for (n = 0; n < 10 * SIZE; n++) {
+		assert_true(put(&n, sizeof(n)));
+		take_one(&n, sizeof(n));
+	}
+}
+
 static size_t length_of(uint32_t n)
 {
 	return 16 + n % 5 * 24 + (n % 97 ? 0 : LONGEST - 200);
@@ -171,6 +207,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(records_of_all_sizes, begin, end),
 		cmocka_unit_test_setup_teardown(a_full_one_takes_no_more, begin, end),
 		cmocka_unit_test_setup_teardown(an_unwritten_one_holds_others_back, begin, end),
+		cmocka_unit_test_setup_teardown(sizes_are_not_believed, begin, end),
+		cmocka_unit_test_setup_teardown(the_next_reader_starts_anew, begin, end),
 		cmocka_unit_test_setup_teardown(many_write_at_once, begin, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

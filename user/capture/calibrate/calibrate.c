@@ -127,9 +127,7 @@ static int open_probe(struct calibrating *c, struct err *err)
 	c->intake = intake_new(&from, 0, &ops, err);
 	if (!c->intake)
 		return -err->code;
-	/* Discards records of an earlier calibration. */
-	while (kept && intake_drain(c->intake) > 0)
-		;
+	intake_reset(c->intake); /* of an earlier calibration */
 	c->events_cnt = 0;
 	return count_losses(c, &c->lost) ? err_set(err, EIO, "the counters could not be read") : 0;
 }

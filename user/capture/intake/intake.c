@@ -273,6 +273,11 @@ long intake_drain(struct intake *in)
 	return n;
 }
 
+void intake_reset(struct intake *in)
+{
+	queue_reset(in->queue);
+}
+
 uint64_t intake_backlog(const struct intake *in)
 {
 	return queue_backlog(in->queue);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * intake: ring bytes in, decoded records out, in ring order. It is given the ring's map descriptor and knows neither
+ * intake: ring bytes in, decoded records out, in ring order. It is given descriptors of maps (queue.h) and knows neither
  * probes nor processes. The sender is our own BPF code, but sizes are checked anyway.
  *
  * Order: allocations are reserved at the function's return, before the caller has the pointer; frees at its entry,
@@ -98,6 +98,8 @@ int intake_epoll_fd(const struct intake *in);
  */
 long intake_drain(struct intake *in);
 struct intake_counts intake_counts(const struct intake *in);
+/* Drops records that an earlier reader has left. Before the first intake_drain, and when nobody is writing. */
+void intake_reset(struct intake *in);
 /* Unread bytes, in the ring and outside. */
 uint64_t intake_backlog(const struct intake *in);
 /* For the reader of the small ring of collections: false if the bytes are not such a record. */

@@ -21,8 +21,9 @@
 
 /* What the reader takes at once: less than its processor's cache. */
 #define CHUNK_SZ (128u << 10)
-/* Half of what is unread when the programs call: the reader's poll still finds something in the ring, and few records are left to it. */
+/* Half of what is unread when the programs call: few records are left to the reader. */
 #define MOVE_LEAVES (512u << 10)
+#define HEARD_MAX 1024   /* calls that the mover leaves to the reader: a quarter of those for which there is room */
 #define MOVER_NICE (-20) /* it has little to do, but the ring is small */
 /* The programs are told of room in the ring each so many bytes: they look there at each record, and should find it in their cache. */
 #define TELL_SZ 4096
@@ -43,6 +44,7 @@ struct queue {
 	struct chunk *spare;        /* so that the reader always has one */
 	uint64_t waiting;           /* bytes in those that wait */
 	uint64_t room;
+	unsigned heard;        /* calls that were not answered, by the mover's count */
 	struct chunk *reading; /* the reader's own */
 	size_t at;             /* of the next record in it */
 	bool begun;
@@ -113,13 +115,14 @@ static int on_call(void *ctx, void *data, size_t size)
 static void answer_calls(struct queue *q)
 {
 	ring_buffer__consume(q->called);
+	q->heard = 0;
 }
 
 /* The reader is left to answer calls, unless it is late: there must be room for further ones. */
 static void move_some(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
-	if (q->first)
+	if (q->first || ++q->heard > HEARD_MAX)
 		answer_calls(q);
 	uint64_t unread = ring_unread(&q->ring), limit = q->waiting + unread - MOVE_LEAVES;
 	if (unread > MOVE_LEAVES)
@@ -242,9 +245,13 @@ static void next_chunk(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
 	give_back(q, q->reading);
-	answer_calls(q);
 	if (!q->first || !q->first->used)
 		take(q, CHUNK_SZ - ENTRY_MAX); /* no second one is begun */
+	/* Behind one that is still being written there may be a record whose sender has called. */
+	if (!ring_unread(&q->ring)) {
+		answer_calls(q);
+		take(q, CHUNK_SZ - ENTRY_MAX);
+	}
 	q->reading = pop(q);
 	q->at = 0;
 	pthread_mutex_unlock(&q->lock);
@@ -253,7 +260,10 @@ static void next_chunk(struct queue *q)
 /* Not before something is read: a process that opens probes may leave the reading to its child. */
 static void begin(struct queue *q)
 {
-	int rc = q->room ? start_mover(q) : 0;
+	int rc = ring_keep(&q->ring);
+	if (rc)
+		log_info("the ring of records is inherited by helpers: %s", strerror(-rc));
+	rc = q->room ? start_mover(q) : 0;
 	if (rc)
 		log_info("records wait in the ring only: %s", strerror(rc));
 	q->begun = true;
@@ -281,6 +291,12 @@ uint64_t queue_backlog(struct queue *q)
 	uint64_t n = q->waiting + ring_unread(&q->ring);
 	pthread_mutex_unlock(&q->lock);
 	return n + (q->reading ? q->reading->used - q->at : 0);
+}
+
+void queue_reset(struct queue *q)
+{
+	ring_reset(&q->ring);
+	answer_calls(q);
 }
 
 bool queue_has_time(struct queue *q)

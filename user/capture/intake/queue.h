@@ -28,6 +28,8 @@ void queue_free(struct queue *q);
 int queue_epoll_fd(const struct queue *q);
 /* The next record, until the next call; NULL = all have been read. */
 const void *queue_next(struct queue *q, size_t *size);
+/* Drops what nobody has read. Before the first queue_next, and when nobody is writing. */
+void queue_reset(struct queue *q);
 /* Bytes not yet read. */
 uint64_t queue_backlog(struct queue *q);
 /* The reader may wait: few records are unread, and more have room outside the ring. */

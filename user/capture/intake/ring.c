@@ -31,16 +31,21 @@ static unsigned char *entry(const struct ring *r)
 	return r->at->bytes + (r->read & (r->size - 1));
 }
 
-const void *ring_front(const struct ring *r, size_t *size)
+static uint32_t size_at(const struct ring *r)
 {
 	uint32_t n = __atomic_load_n((uint32_t *)entry(r), __ATOMIC_ACQUIRE);
-	*size = n;
-	return n ? entry(r) + sizeof(uint64_t) : NULL;
+	return n < ALYS_RECORD_MAX ? n : ALYS_RECORD_MAX;
+}
+
+const void *ring_front(const struct ring *r, size_t *size)
+{
+	*size = size_at(r);
+	return *size ? entry(r) + sizeof(uint64_t) : NULL;
 }
 
 void ring_pass(struct ring *r)
 {
-	uint64_t n = ALYS_RING_ENTRY(*(uint32_t *)entry(r));
+	uint64_t n = ALYS_RING_ENTRY(size_at(r));
 	memset(entry(r), 0, n);
 	r->read += n;
 }
@@ -48,6 +53,18 @@ void ring_pass(struct ring *r)
 void ring_tell(struct ring *r)
 {
 	__atomic_store_n(&r->at->read, r->read, __ATOMIC_RELEASE);
+}
+
+void ring_reset(struct ring *r)
+{
+	memset(r->at->bytes, 0, r->size + ALYS_RING_MORE);
+	r->read = r->at->written;
+	ring_tell(r);
+}
+
+int ring_keep(const struct ring *r)
+{
+	return madvise(r->at, ALYS_RING_SZ(r->size), MADV_DONTFORK) ? -errno : 0;
 }
 
 uint64_t ring_unread(const struct ring *r)

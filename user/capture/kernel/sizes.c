@@ -6,6 +6,7 @@
 
 #include "alys.h"
 #include "alys.skel.h"
+#include "kernel/tier.h"
 #include "rows.h"
 
 /* Kernel memory of an entry, including its hash bucket. */
@@ -27,6 +28,7 @@
 #define KNOWN_SZ 2700
 #define KNOWN_MAX 2048u
 #define RING_MAX (4u << 20)
+#define RING_MAX_BEFORE_6_0 (2u << 20) /* with its head, no map's value was larger than 4 MiB */
 /* For the probes with which one helper is tried. */
 #define SMALL 64
 
@@ -130,7 +132,7 @@ static uint64_t hash_sz(uint32_t entries, uint64_t entry_sz)
 uint64_t probe_sized(const struct probe_config *cfg)
 {
 	struct sizes s = sizes_of(cfg);
-	return cfg->ring_sz + hash_sz(s.sampled, SAMPLED_SZ) + hash_sz(s.calls, CALL_SZ) +
+	return ALYS_RING_SZ(cfg->ring_sz) + hash_sz(s.sampled, SAMPLED_SZ) + hash_sz(s.calls, CALL_SZ) +
 	       s.mappings * sizeof(struct alys_mapping) + s.accounts * processors() * sizeof(struct alys_calls) +
 	       (uint64_t)s.slots * SLOT_SZ + (uint64_t)s.known * KNOWN_SZ;
 }
@@ -144,5 +146,6 @@ uint32_t probe_ring_share(uint64_t memory, uint32_t room)
 
 uint32_t probe_ring_part(uint64_t room)
 {
-	return room < RING_MAX ? (uint32_t)room : RING_MAX;
+	uint32_t most = kernel_since(6, 0) ? RING_MAX : RING_MAX_BEFORE_6_0;
+	return room < most ? (uint32_t)room : most;
 }

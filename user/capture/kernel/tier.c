@@ -81,6 +81,13 @@ static void read_release(int *release)
 		release[0] = release[1] = 0;
 }
 
+bool kernel_since(int major, int minor)
+{
+	int release[2];
+	read_release(release);
+	return release[0] > major || (release[0] == major && release[1] >= minor);
+}
+
 static bool is_perf_restricted(void)
 {
 	int level = 0;

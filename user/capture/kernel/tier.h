@@ -27,6 +27,8 @@ struct kernel_facts {
 };
 
 struct kernel_facts kernel_facts(void);
+/* By its number: where nothing else tells. */
+bool kernel_since(int major, int minor);
 enum probe_tier tier_of(const struct kernel_facts *k);
 /* The capability (CAP_...) that is missing for probing other processes; -1: none. */
 int tier_lacks(const struct kernel_facts *k);
