@@ -18,9 +18,9 @@ static __noinline __u64 numbers_in_namespace(void)
 /* As bpf_get_current_pid_tgid: tgid << 32 | tid. */
 static __always_inline __u64 current_numbers(void)
 {
+	struct task_struct *task = current_task(); /* first: so who asks later has the answer */
 	if (config.pidns_ino)
 		return numbers_in_namespace();
-	struct task_struct *task = current_task();
 	return (__u64)task->tgid << 32 | (__u32)task->pid;
 }
 
