@@ -25,10 +25,8 @@
 #define MOVE_LEAVES (512u << 10)
 #define HEARD_MAX 1024   /* calls that the mover leaves to the reader: a quarter of those for which there is room */
 #define MOVER_NICE (-20) /* it has little to do, but the ring is small */
-/* The programs are told of room in the ring each so many bytes: they look there at each record, and should find it in their cache. */
-#define TELL_SZ 4096
-/* Each record is preceded by its size and followed by bytes up to a multiple of 8. */
-#define ENTRY_MAX (ALYS_RECORD_MAX + 2 * sizeof(uint64_t))
+/* Entries of chunks are as those of the ring. */
+#define ENTRY_MAX ALYS_RING_ENTRY(ALYS_RECORD_MAX)
 
 struct chunk {
 	struct chunk *next;
@@ -81,7 +79,7 @@ static bool make_room(struct queue *q)
 static void append(struct queue *q, const void *data, size_t size)
 {
 	unsigned char *at = q->last->bytes + q->last->used;
-	uint64_t n = size, taken = sizeof(n) + ((n + 7) & ~7ull);
+	uint64_t n = size, taken = ALYS_RING_ENTRY(n);
 	memcpy(at, &n, sizeof(n));
 	memcpy(at + sizeof(n), data, n);
 	q->last->used += taken;
@@ -91,16 +89,11 @@ static void append(struct queue *q, const void *data, size_t size)
 /* Takes what is in the ring, until about so many bytes wait. Call with the lock held. */
 static void take(struct queue *q, uint64_t limit)
 {
-	uint64_t told = q->ring.read;
 	const void *record;
 	size_t size;
 	while (q->waiting < limit && make_room(q) && (record = ring_front(&q->ring, &size))) {
 		append(q, record, size);
 		ring_pass(&q->ring);
-		if (q->ring.read - told >= TELL_SZ) {
-			ring_tell(&q->ring);
-			told = q->ring.read;
-		}
 	}
 	ring_tell(&q->ring);
 }
@@ -280,7 +273,7 @@ const void *queue_next(struct queue *q, size_t *size)
 		return NULL;
 	const unsigned char *at = q->reading->bytes + q->at;
 	memcpy(&n, at, sizeof(n));
-	q->at += sizeof(n) + ((n + 7) & ~7ull);
+	q->at += ALYS_RING_ENTRY(n);
 	*size = n;
 	return at + sizeof(n);
 }

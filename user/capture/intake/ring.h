@@ -25,8 +25,8 @@ void ring_close(struct ring *r);
  * that were forked may have it in their memory.
  */
 const void *ring_front(const struct ring *r, size_t *size);
+/* Its room is given back with that of others, or by ring_tell. */
 void ring_pass(struct ring *r);
-/* Gives back the room of what was passed. */
 void ring_tell(struct ring *r);
 /* Drops everything, also what a reader left that ended in the middle. Nobody may be writing. */
 void ring_reset(struct ring *r);

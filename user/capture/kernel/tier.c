@@ -62,16 +62,21 @@ static bool in_seccomp_window(const int *release)
 	return release[0] == 6 && release[1] >= 11 && release[1] <= 13;
 }
 
+static bool is_since(const int *release, int major, int minor)
+{
+	return release[0] > major || (release[0] == major && release[1] >= minor);
+}
+
 /* Before, threads counted up to 64 pages for themselves, and the tracepoint reported the sum. */
 static bool tells_each_page(const int *release)
 {
-	return release[0] > 6 || (release[0] == 6 && release[1] >= 2);
+	return is_since(release, 6, 2);
 }
 
 /* The oldest kernel on which the programs were seen to sleep; multi links could since 6.6. */
 static bool sleeps_in_programs(const int *release)
 {
-	return release[0] > 6 || (release[0] == 6 && release[1] >= 12);
+	return is_since(release, 6, 12);
 }
 
 static void read_release(int *release)
@@ -85,7 +90,7 @@ bool kernel_since(int major, int minor)
 {
 	int release[2];
 	read_release(release);
-	return release[0] > major || (release[0] == major && release[1] >= minor);
+	return is_since(release, major, minor);
 }
 
 static bool is_perf_restricted(void)
