@@ -111,7 +111,7 @@ int frame_enter(struct pt_regs *ctx)
 	keep_own_stack();
 	struct call_room *room = frame_begin(ctx);
 	if (room) {
-		call_walk_on(ctx, &room->now, room->slot);
+		call_walk_on(ctx, &room->now, slot_at(room->slot));
 		frame_end(room);
 	}
 	return 0;

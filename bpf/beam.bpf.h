@@ -117,15 +117,11 @@ static __noinline int beam_walk(struct pt_regs *ctx, struct walk_slot *w, const 
 
 static __noinline __u64 beam_stack(struct pt_regs *ctx, const struct beam_heap *h, __u64 function)
 {
-	__s32 slot = config.max_frames ? slot_claim() : -1;
-	struct walk_slot *w = slot_at(slot);
-	if (!w) {
-		if (config.max_frames)
-			count(ALYS_ST_NO_SLOT);
-		return 0;
-	}
+	struct walk_slot *w = stack_slot();
+	if (!w)
+		return stack_missing();
 	beam_walk(ctx, w, h, function);
-	return walk_finish(slot);
+	return walk_finish(w);
 }
 
 #define GOLDEN 0x9e3779b97f4a7c15ull /* 2^64 / the golden ratio: multiplicative hashing */

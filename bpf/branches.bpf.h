@@ -50,11 +50,11 @@ static __always_inline struct known_stack *branch_stack(__u64 b, __u64 key)
 	return k && k->key == key ? k : NULL;
 }
 
-/* Its present place; else one that is empty, or leads to a replaced stack; else any. */
+/* Its present place; else the first one that is empty, or leads to a replaced stack; else any. */
 static __always_inline __u32 branch_choose(__u64 key)
 {
 	__u32 place = key >> 28;
-	for (int i = 0; i < BRANCH_PLACES; i++) {
+	for (int i = BRANCH_PLACES - 1; i >= 0; i--) {
 		__u64 b = *branch_place(key, i);
 		if (branch_is(b, key))
 			return i;

@@ -174,19 +174,18 @@ static __always_inline void call_walk(struct pt_regs *ctx, struct pending *p)
 }
 
 /* The same for a walk that has begun already, in two parts. */
-static __always_inline void call_walk_on(struct pt_regs *ctx, const struct pending *p, __s32 slot)
+static __always_inline void call_walk_on(struct pt_regs *ctx, const struct pending *p, struct walk_slot *w)
 {
-	struct walk_slot *w = slot_at(slot);
 	if (w && p->sampled && !p->stack)
-		stack_walk(ctx, p->start, slot, w, p->memory);
+		stack_walk(ctx, p->start, w, p->memory);
 }
 
-static __always_inline void call_walked(struct pending *p, __s32 slot)
+static __always_inline void call_walked(struct pending *p, struct walk_slot *w)
 {
 	if (p->sampled && !p->stack)
-		p->stack = stack_found(slot);
+		p->stack = stack_found(w);
 	else
-		stack_drop(slot);
+		stack_drop(w);
 }
 
 /* Last, so that an interrupting handler on this thread finds either all of it or nothing. */

@@ -60,13 +60,13 @@ static __always_inline bool is_programs_free(struct pt_regs *ctx, const struct a
 	return true;
 }
 
-/* slot: of the walk that it begins, negative: none. The caller is read through its window, so that memory is read only once. */
-static __always_inline bool is_wanted_free(struct pt_regs *ctx, const struct alys_site *site, __s32 *slot)
+/* w: of the walk that it begins, NULL: none. The caller is read through its window, so that memory is read only once. */
+static __always_inline bool is_wanted_free(struct pt_regs *ctx, const struct alys_site *site, struct walk_slot **w)
 {
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
 	bool asks = !is_selective() || site->nest == ALYS_NEST_CALLER;
-	*slot = config.free_stacks ? stack_begin(ctx, start_of(site, cfa)) : -1;
-	__u64 caller = asks ? caller_of(cfa, LINK_REGISTER(ctx), *slot) : 0;
+	*w = config.free_stacks ? stack_begin(ctx, start_of(site, cfa)) : NULL;
+	__u64 caller = asks ? caller_of(cfa, LINK_REGISTER(ctx), *w) : 0;
 	struct thread_call *t = frees_nest || thread_may_wait() ? thread_call(!is_selective()) : NULL;
 	if (is_nested_in(ctx, site, cfa, caller, t)) {
 		count(ALYS_ST_NESTED);
@@ -83,11 +83,11 @@ static __always_inline bool is_wanted_free(struct pt_regs *ctx, const struct aly
 static __always_inline void free_take(struct pt_regs *ctx, const struct alys_site *site, __u64 addr, __u64 cfa)
 {
 	__u64 begun = sample_begins();
-	__s32 slot;
-	if (is_wanted_free(ctx, site, &slot))
-		emit_free(addr, config.free_stacks ? stack_end(ctx, start_of(site, cfa), slot, 0) : 0, 0);
+	struct walk_slot *w;
+	if (is_wanted_free(ctx, site, &w))
+		emit_free(addr, config.free_stacks ? stack_end(ctx, start_of(site, cfa), w, 0) : 0, 0);
 	else
-		stack_drop(slot);
+		stack_drop(w);
 	count_sample(begun);
 }
 

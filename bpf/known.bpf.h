@@ -33,15 +33,16 @@
 static __always_inline void window_begin(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
-	s->root = stack_mix(stack_mix(s->hash ^ s->ip ^ config.known_secret, s->sp), link_key(s));
-	__u64 reach = config.recall ? branch_reach(branch_at(s->root)) : 0;
+	s->root = stack_mix(s->hash ^ s->ip ^ config.known_secret ^ stack_mix(0, link_key(s)), s->sp);
+	s->branch = config.recall ? branch_at(s->root) : 0;
+	__u64 reach = branch_reach(s->branch);
 	window_reach(w, s->from, s->from + (reach ?: window_span(s->from)));
 }
 
 /* Where a stack with these words would be; NULL if there is none. */
 static __always_inline struct known_stack *known_key(struct walk_slot *w)
 {
-	__u64 key = w->s.root, b = branch_at(key);
+	__u64 key = w->s.root, b = w->s.branch;
 	__u32 depth;
 	for (depth = 0; depth < BRANCH_DEPTH; depth++) {
 		__u64 word = b & BRANCH_WORD;
@@ -68,13 +69,22 @@ static __always_inline __u64 word_differs(const struct walk_slot *w, const struc
 	return CODE_ADDRESS(*(const __u64 *)((const char *)w->window + (g->at[i] & (WINDOW_SZ - 8))) ^ g->value[i]);
 }
 
-/* Without a branch for each word, because they nearly always are as before. Returns the first group that is not. */
+/* Without a branch for each word, because they nearly always are as before. */
+static __always_inline bool group_differs(const struct walk_slot *w, const struct known_words *g)
+{
+	__u64 differs = 0;
+#pragma unroll
+	for (int i = 0; i < GROUP_WORDS; i++)
+		differs |= word_differs(w, g, i);
+	return differs;
+}
+
+/* Returns the first group that is not as before. */
 static __always_inline __u32 words_same(const struct walk_slot *w, const struct known_stack *k)
 {
 	__u32 n = k->groups, i;
 	for (i = 0; i < KNOWN_GROUPS; i++) {
-		const struct known_words *g = &k->words[i];
-		if (i >= n || (word_differs(w, g, 0) | word_differs(w, g, 1) | word_differs(w, g, 2) | word_differs(w, g, 3)))
+		if (i >= n || group_differs(w, &k->words[i]))
 			break;
 	}
 	return i;
@@ -154,7 +164,7 @@ static __always_inline bool known_renew(struct walk_slot *w, struct known_stack 
 }
 
 /* Is it the stack of this walk? Then rec has its hash, n and end. */
-static __always_inline bool known_is(struct walk_slot *w, struct known_stack *k, __u32 slot)
+static __always_inline bool known_is(struct walk_slot *w, struct known_stack *k)
 {
 	__u32 version = word_acquire(&k->version);
 	__u64 changes = *(volatile __u64 *)&map_list_changes + 1;
@@ -163,7 +173,7 @@ static __always_inline bool known_is(struct walk_slot *w, struct known_stack *k,
 	__u32 same = words_same(w, k);
 	if (same < k->groups) {
 		if (w->s.learns && w->s.depth < BRANCH_DEPTH)
-			branch_grow(slot, same);
+			branch_grow(w->number, same);
 		return false;
 	}
 	if (k->needs_bp && k->bp != w->s.bp)
@@ -181,7 +191,7 @@ static __always_inline bool known_is(struct walk_slot *w, struct known_stack *k,
 /* Shall the stack be looked for? */
 static __always_inline bool known_pays(struct walk_slot *w)
 {
-	w->s.learns = w->m.unknown % (w->m.worth ? LEARN_EVERY : TRY_EVERY) == 0;
+	w->s.learns = !w->m.to_learn;
 	if (!w->m.worth)
 		return w->s.learns;
 	w->m.worth--;
@@ -189,22 +199,29 @@ static __always_inline bool known_pays(struct walk_slot *w)
 }
 
 /* Is the walk that begins in this slot known? */
-static __always_inline bool known_find(struct walk_slot *w, __u32 slot)
+static __always_inline bool known_find(struct walk_slot *w)
 {
 	struct known_stack *k = known_key(w);
-	if (!k || !known_is(w, k, slot))
+	if (!k || !known_is(w, k))
 		return false;
 	w->s.found = 1;
 	w->m.worth = w->m.worth < WORTH_MOST - WORTH ? w->m.worth + WORTH : WORTH_MOST;
 	return true;
 }
 
-/* The same for one that is looked for only if that pays. */
-static __always_inline bool known_look(struct walk_slot *w, __u32 slot)
+static __always_inline void known_missed(struct walk_slot *w)
 {
-	bool found = known_pays(w) && known_find(w, slot);
-	w->m.unknown += !found;
-	return found;
+	__u32 every = w->m.worth ? LEARN_EVERY : TRY_EVERY;
+	w->m.to_learn = (w->m.to_learn ?: every) - 1;
+}
+
+/* The same for one that is looked for only if that pays. */
+static __always_inline bool known_look(struct walk_slot *w)
+{
+	if (known_pays(w) && known_find(w))
+		return true;
+	known_missed(w);
+	return false;
 }
 
 /* Index of a word in the first window; more than it has if the word lies elsewhere. */

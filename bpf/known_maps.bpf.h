@@ -5,8 +5,8 @@
 
 #define KNOWN_STACKS 2048 /* at most */
 #define KNOWN_NOWHERE (~0u)
-#define KNOWN_GROUPS 64 /* of words, in a stack. A power of two. */
-#define GROUP_WORDS 4
+#define KNOWN_GROUPS 32 /* of words, in a stack. A power of two. */
+#define GROUP_WORDS 8   /* likewise */
 
 /* Words of the stack, and their offsets in the window that the walk begins with, plus WORD_IS_FP. */
 struct known_words {

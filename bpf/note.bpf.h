@@ -119,10 +119,9 @@ static __noinline __u64 noted_ended(struct pt_regs *ctx)
 /* By frame pointers from the probe's own function on, which has set up its frame. */
 static __noinline __u64 noted_stack_kernel(struct pt_regs *ctx)
 {
-	__s32 slot = config.max_frames ? slot_claim() : -1;
-	struct walk_slot *w = slot_at(slot);
+	struct walk_slot *w = stack_slot();
 	if (!w)
-		return 0;
+		return stack_missing();
 	long got = bpf_get_stack(ctx, w->ips, 8 * KERNEL_FRAMES, BPF_F_USER_STACK);
 	__u32 max = config.max_frames, n = got > 0 ? (__u32)got / 8 : 0;
 	slot_renew(w);
@@ -131,7 +130,7 @@ static __noinline __u64 noted_stack_kernel(struct pt_regs *ctx)
 	w->rec.n = n < max ? n : max;
 	w->rec.end = n < max ? ALYS_STOP_UNKNOWN : ALYS_STOP_TRUNCATED;
 	hash_frames(w);
-	return walk_finish(slot);
+	return walk_finish(w);
 }
 
 static __always_inline __u64 noted_stack(struct pt_regs *ctx)

@@ -87,7 +87,10 @@ static __always_inline int call_place(struct pt_regs *ctx, const struct alys_sit
 static __always_inline int frame_stack(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room, __u64 cfa,
 				       bool recorded)
 {
-	room->slot = recorded ? stack_begin(ctx, start_of(site, cfa)) : -1;
+	struct walk_slot *w = recorded ? stack_begin(ctx, start_of(site, cfa)) : NULL;
+	room->slot = -1;
+	if (w)
+		room->slot = w->number;
 	return 0;
 }
 
@@ -125,7 +128,7 @@ static __always_inline struct call_room *frame_begin(struct pt_regs *ctx)
 	if (THREAD_POINTER_LATE)
 		lists_ask(ctx, site, room, w.size, pair_of(ctx, site, cfa));
 	frame_stack(ctx, site, room, cfa, w.interval != NOT_SAMPLED);
-	room->now.caller = caller_of(cfa, LINK_REGISTER(ctx), room->slot);
+	room->now.caller = caller_of(cfa, LINK_REGISTER(ctx), slot_at(room->slot));
 	why = is_nested_call(ctx, site, cfa, room->now.caller) ? ALYS_ST_NESTED : 0;
 	/* The collector refills its threads' lists: no block has been requested yet. */
 	if (why == ALYS_ST_NESTED && site->shape == ALYS_SHAPE_BATCH)
@@ -146,7 +149,7 @@ leave:
 	frame_leave(ctx, site, cfa, w.size, why);
 drop:
 	if (room)
-		stack_drop(room->slot);
+		stack_drop(slot_at(room->slot));
 	return NULL;
 }
 
@@ -168,7 +171,7 @@ static __always_inline void frame_wait(struct call_room *room)
 /* A call with a predicted result is recorded now. */
 static __always_inline int frame_end(struct call_room *room)
 {
-	call_walked(&room->now, room->slot);
+	call_walked(&room->now, slot_at(room->slot));
 	if (room->prediction_kind == PREDICT_RESULT && !room->now.trial) {
 		room->told = room->pair;
 		call_finish(&room->now, room->result);

@@ -46,13 +46,12 @@ static long list_step(__u32 i, struct list_walk *l)
 
 static __always_inline int list_walk(__u64 block)
 {
-	__s32 slot = slot_claim();
-	struct walk_slot *w = slot < 0 ? NULL : slot_at(slot);
+	struct walk_slot *w = slot_claim();
 	if (!w)
 		return 0;
 	struct list_walk l = { .block = block, .words = w->window };
 	bpf_loop(LIST_MAX / LIST_AT_ONCE, list_step, &l, 0);
-	slot_release(slot);
+	slot_release(w);
 	return l.n;
 }
 

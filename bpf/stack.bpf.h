@@ -139,23 +139,20 @@ static __always_inline __u64 walk_send(struct walk_slot *w)
 }
 
 /* Ends a walk that cannot be known again. */
-static __noinline __u64 walk_finish(__u32 slot)
+static __noinline __u64 walk_finish(struct walk_slot *w)
 {
-	struct walk_slot *w = slot_at(slot);
-	if (!w)
-		return 0;
 	__u64 hash = walk_send(w);
-	slot_release(slot);
+	slot_release(w);
 	return hash;
 }
 
 /* The same for one from a function's entry. */
-static __always_inline __u64 stack_result(struct walk_slot *w, __u32 slot)
+static __always_inline __u64 stack_result(struct walk_slot *w)
 {
 	__u64 hash = walk_send(w);
 	if (config.walk != ALYS_WALK_KERNEL && config.recall && !w->s.known && w->s.learns)
-		known_learn(slot);
-	slot_release(slot);
+		known_learn(w->number);
+	slot_release(w);
 	return hash;
 }
 
@@ -166,23 +163,34 @@ static __always_inline __u64 stack_owner(void)
 	return stack_mix(0x243f6a8885a308d3ull, (__u32)task->tgid | task->self_exec_id << 32);
 }
 
-/*
- * The slot of the walk that begins at a probe; negative: no stack is wanted, or no slot is free. Must be given to stack_end or stack_drop.
- */
-static __always_inline __s32 stack_begin(struct pt_regs *ctx, struct walk_start at)
+/* For a walk; NULL: no stack is wanted, or no slot is free. */
+static __always_inline struct walk_slot *stack_slot(void)
 {
-	__s32 slot = config.max_frames ? slot_claim() : -1;
-	struct walk_slot *w = slot_at(slot); /* none at -1 */
+	return config.max_frames ? slot_claim() : NULL;
+}
+
+/* Of a walk without a slot: 0, for no stack. If one was wanted, it is counted. */
+static __always_inline __u64 stack_missing(void)
+{
+	if (config.max_frames)
+		count(ALYS_ST_NO_SLOT);
+	return 0;
+}
+
+/* The slot of the walk that begins at a probe, or NULL, as above. Must be given to stack_end or stack_drop. */
+static __always_inline struct walk_slot *stack_begin(struct pt_regs *ctx, struct walk_start at)
+{
+	struct walk_slot *w = stack_slot();
 	if (w)
 		walk_begin(ctx, w, at, stack_owner());
-	return slot;
+	return w;
 }
 
 /* The stack is not needed after all. */
-static __always_inline void stack_drop(__s32 slot)
+static __always_inline void stack_drop(struct walk_slot *w)
 {
-	if (slot >= 0)
-		slot_release(slot);
+	if (w)
+		slot_release(w);
 }
 
 /* Does the full walk differ from the remembered one? Of a known one, only the hash was found. */
@@ -199,39 +207,36 @@ static __noinline int stack_differs(const struct walk_slot *w, const struct walk
 	return 0;
 }
 
-static __noinline int stack_compare(__u32 slot, __u32 full)
+static __noinline int stack_compare(const struct walk_slot *w, const struct walk_slot *full)
 {
-	struct walk_slot *w = slot_at(slot), *f = slot_at(full);
 	/* New tables between the two walks may have changed the result. */
-	if (!w || !f || (w->s.known ? w->s.known_salt : w->s.salt) != f->s.salt)
+	if ((w->s.known ? w->s.known_salt : w->s.salt) != full->s.salt)
 		return 0;
 	count(ALYS_ST_WALKS_COMPARED);
-	if (stack_differs(w, f))
+	if (stack_differs(w, full))
 		count(ALYS_ST_WALKS_DIFFER);
 	return 0;
 }
 
-static __always_inline void stack_check(struct pt_regs *ctx, struct walk_start at, __u32 slot)
+static __always_inline void stack_check(struct pt_regs *ctx, struct walk_start at, const struct walk_slot *w)
 {
-	struct walk_slot *w = slot_at(slot);
-	if (!w || !(w->s.known || w->s.recalled))
+	if (!(w->s.known || w->s.recalled))
 		return;
-	__s32 full = slot_claim();
-	w = slot_at(full);
-	if (!w)
+	struct walk_slot *full = slot_claim();
+	if (!full)
 		return;
-	walk_begin(ctx, w, at, stack_owner());
-	w->m.kept = 0;
+	walk_begin(ctx, full, at, stack_owner());
+	full->m.kept = 0;
 	walk_tables(full);
-	stack_compare(slot, full);
-	w->m.kept = 0;
+	stack_compare(w, full);
+	full->m.kept = 0;
 	slot_release(full);
 }
 
 /* Is the stack known here, and to the loader? Then it need not be walked. */
-static __always_inline bool stack_known(struct walk_slot *w, __u32 slot)
+static __always_inline bool stack_known(struct walk_slot *w)
 {
-	if (!config.recall || !known_look(w, slot))
+	if (!config.recall || !known_look(w))
 		return false;
 	w->s.known = stack_is_sent(w);
 	w->s.learns = 1; /* that it is sent */
@@ -239,55 +244,43 @@ static __always_inline bool stack_known(struct walk_slot *w, __u32 slot)
 }
 
 /* config is rodata, so that the verifier sees only one of the branches. memory: as in struct alys_ev_stack. */
-static __always_inline void stack_walk(struct pt_regs *ctx, struct walk_start at, __u32 slot, struct walk_slot *w, __u32 memory)
+static __always_inline void stack_walk(struct pt_regs *ctx, struct walk_start at, struct walk_slot *w, __u32 memory)
 {
 	w->rec.memory = memory;
 	if (config.walk == ALYS_WALK_KERNEL)
 		walk_kernel(ctx, at.cfa, w);
-	else if (!stack_known(w, slot))
-		walk_tables(slot);
+	else if (!stack_known(w))
+		walk_tables(w);
 	if (config.walk != ALYS_WALK_KERNEL && config.recall == ALYS_RECALL_CHECK)
-		stack_check(ctx, at, slot);
-}
-
-/* NULL: no stack is wanted, or there was no slot for it, which is counted. */
-static __always_inline struct walk_slot *stack_slot(__s32 slot)
-{
-	struct walk_slot *w = config.max_frames ? slot_at(slot) : NULL;
-	if (config.max_frames && !w)
-		count(ALYS_ST_NO_SLOT);
-	return w;
+		stack_check(ctx, at, w);
 }
 
 /* What stack_walk found in this slot. */
-static __always_inline __u64 stack_found(__s32 slot)
+static __always_inline __u64 stack_found(struct walk_slot *w)
 {
-	struct walk_slot *w = stack_slot(slot);
-	return w ? stack_result(w, slot) : 0;
+	return w ? stack_result(w) : stack_missing();
 }
 
 /* The call stack as the hash that events carry; 0 = none. memory: as in struct alys_ev_stack. */
-static __always_inline __u64 stack_end(struct pt_regs *ctx, struct walk_start at, __s32 slot, __u32 memory)
+static __always_inline __u64 stack_end(struct pt_regs *ctx, struct walk_start at, struct walk_slot *w, __u32 memory)
 {
-	struct walk_slot *w = stack_slot(slot);
 	if (!w)
-		return 0;
-	stack_walk(ctx, at, slot, w, memory);
-	return stack_result(w, slot);
+		return stack_missing();
+	stack_walk(ctx, at, w, memory);
+	return stack_result(w);
 }
 
 /* Of a thread that is anywhere in a function. memory: ALYS_MEMORY_* for a touch of a page, else 0. */
 static __always_inline __u64 stack_take_anywhere(struct pt_regs *regs, __u32 memory)
 {
-	__s32 slot = config.max_frames ? slot_claim() : -1;
-	struct walk_slot *w = stack_slot(slot);
+	struct walk_slot *w = stack_slot();
 	if (!w)
-		return 0;
+		return stack_missing();
 	walk_interrupted(regs, w, stack_owner());
-	walk_tables(slot);
+	walk_tables(w);
 	w->rec.memory = memory;
 	w->ips[0] = PT_REGS_IP(regs);
-	return walk_finish(slot);
+	return walk_finish(w);
 }
 
 static __always_inline __u64 stack_take(struct pt_regs *ctx, struct walk_start at, __u32 memory)

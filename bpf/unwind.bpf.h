@@ -69,6 +69,7 @@ struct walk_state {
 	__u64 hash;       /* initial value of rec.hash */
 	__u64 from;       /* where the first window begins: at or below the lowest word of the stack that the walk may read */
 	__u64 root, key;  /* in `branches`: where it begins, and where it is known, or will be */
+	__u64 branch;     /* at root, when the walk began */
 	__u64 value;      /* of the word that was looked for */
 	__u64 walked;     /* rec.hash when it had ended */
 	__u64 sent;       /* see stack_send */
@@ -114,13 +115,13 @@ struct walk_frame {
 
 /* What the slot remembers: of its last walk, and of how many came again. */
 struct walk_memory {
-	__u64 owner;   /* process and program: initial value of its stack hashes */
-	__u64 changes; /* map_list_changes + 1 when its mapping list was looked up */
-	__u32 first;   /* in `frames`: 0 or WALK_REMEMBERED */
-	__u32 kept;    /* frames; 0 = nothing */
-	__u32 unknown; /* walks whose stack was not known */
-	__u32 worth;   /* so many stacks may be looked for in vain */
-	__u8 sure;     /* all of it follows from its first registers and the words that can be compared */
+	__u64 owner;    /* process and program: initial value of its stack hashes */
+	__u64 changes;  /* map_list_changes + 1 when its mapping list was looked up */
+	__u32 first;    /* in `frames`: 0 or WALK_REMEMBERED */
+	__u32 kept;     /* frames; 0 = nothing */
+	__u32 to_learn; /* walks whose stack is not known, until one of them is learned */
+	__u32 worth;    /* so many stacks may be looked for in vain */
+	__u8 sure;      /* all of it follows from its first registers and the words that can be compared */
 };
 
 struct walk_slot {
@@ -128,9 +129,10 @@ struct walk_slot {
 	__u64 ips[ALYS_MAX_FRAMES];
 	struct walk_state s;
 	struct walk_memory m;
+	__u32 busy;                                                        /* the slot is claimed */
+	__u32 number;                                                      /* in walk_slots */
 	struct walk_frame frames[2 * WALK_REMEMBERED];                     /* the last walk's, and this one's */
 	__u64 window[WINDOW_WORDS] __attribute__((aligned(WINDOW_ALIGN))); /* of the target's stack */
-	__u32 busy;                                                        /* the slot is claimed */
 };
 
 /*
@@ -159,11 +161,14 @@ static __always_inline struct walk_slot *slot_at(__u32 slot)
 	return bpf_map_lookup_elem(&walk_slots, &slot);
 }
 
-static __always_inline __s32 slot_try(__u32 near)
+static __always_inline struct walk_slot *slot_try(__u32 near)
 {
 	__u32 slot = near & (config.walk_slots - 1) & (WALK_SLOTS - 1);
 	struct walk_slot *w = slot_at(slot);
-	return !w || __sync_lock_test_and_set(&w->busy, 1) ? -1 : (__s32)slot;
+	if (!w || __sync_lock_test_and_set(&w->busy, 1))
+		return NULL;
+	w->number = slot;
+	return w;
 }
 
 /*
@@ -173,26 +178,27 @@ static __always_inline __s32 slot_try(__u32 near)
 __noinline int slot_search(__u32 near)
 {
 	for (__u32 i = 1; i < WALK_SLOTS_NEAR; i++) {
-		__s32 slot = i % WALK_SLOTS_OF_CPU ? slot_try(near + i) : -1;
-		if (slot >= 0)
-			return slot;
+		struct walk_slot *w = i % WALK_SLOTS_OF_CPU ? slot_try(near + i) : NULL;
+		if (w)
+			return w->number;
 	}
 	return -1;
 }
 
-/* The processor's first one again and again, which is then in its cache; others if a task there was interrupted in its walk. */
-static __always_inline __s32 slot_claim(void)
+/*
+ * The processor's first one again and again, which is then in its cache; others if a task there was interrupted in its walk. NULL: none
+ * is free.
+ */
+static __always_inline struct walk_slot *slot_claim(void)
 {
 	__u32 near = bpf_get_smp_processor_id() * WALK_SLOTS_OF_CPU;
-	__s32 slot = slot_try(near);
-	return slot >= 0 ? slot : slot_search(near);
+	struct walk_slot *w = slot_try(near);
+	return w ?: slot_at(slot_search(near));
 }
 
-static __always_inline void slot_release(__u32 slot)
+static __always_inline void slot_release(struct walk_slot *w)
 {
-	struct walk_slot *w = slot_at(slot);
-	if (w)
-		word_release(&w->busy);
+	word_release(&w->busy);
 }
 
 static __always_inline __u64 stack_mix(__u64 h, __u64 v)
@@ -588,7 +594,7 @@ __noinline int walk_on(__u32 slot)
 	if (!w->s.old_n || !walk_merge(w) || w->s.next + 1 >= w->s.old_n)
 		r = walk_frames(w);
 	if (r == WALK_DONE)
-		walk_keep(w, slot);
+		walk_keep(w);
 	return r;
 }
 
@@ -724,8 +730,9 @@ __noinline int walk_turns(__u32 slot)
 	return WALK_MORE;
 }
 
-static __always_inline void walk_tables(__u32 slot)
+static __always_inline void walk_tables(const struct walk_slot *w)
 {
+	__u32 slot = w->number;
 	int r = walk_open(slot);
 	for (int i = 0; i < WALK_CALLS && r != WALK_DONE; i++) {
 		if (r == WALK_MISS)

@@ -64,10 +64,10 @@ static __always_inline int whole_finish(const struct pending *p, __u64 block)
 	return 0;
 }
 
-static __always_inline int whole_pass(__s32 slot, bool nested)
+static __always_inline int whole_pass(struct walk_slot *w, bool nested)
 {
 	count(nested ? ALYS_ST_NESTED : ALYS_ST_UNSAMPLED);
-	stack_drop(slot);
+	stack_drop(w);
 	return 0;
 }
 
@@ -82,7 +82,7 @@ static __always_inline int whole_take(struct pt_regs *ctx)
 	struct request w = call_request(ctx, site);
 	bool nested = thread_may_wait() && whole_is_inside(ctx, site, cfa, &w);
 	if (nested || w.interval == NOT_SAMPLED)
-		return whole_pass(-1, nested);
+		return whole_pass(NULL, nested);
 	struct pending p = whole_call_of(ctx, site, cfa, &w, false);
 	call_walk(ctx, &p);
 	return whole_finish(&p, register_of(ctx, site));
@@ -99,13 +99,13 @@ static __always_inline int whole_take_collected(struct pt_regs *ctx)
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
 	struct request w = call_request(ctx, site);
 	whole_replace(site, cfa, &w, LINK_REGISTER(ctx));
-	__s32 slot = w.interval != NOT_SAMPLED ? stack_begin(ctx, start_of(site, cfa)) : -1;
-	bool nested = is_internal(ctx, site, caller_of(cfa, LINK_REGISTER(ctx), slot));
+	struct walk_slot *walk = w.interval != NOT_SAMPLED ? stack_begin(ctx, start_of(site, cfa)) : NULL;
+	bool nested = is_internal(ctx, site, caller_of(cfa, LINK_REGISTER(ctx), walk));
 	if (nested || w.interval == NOT_SAMPLED)
-		return whole_pass(slot, nested);
+		return whole_pass(walk, nested);
 	struct pending p = whole_call_of(ctx, site, cfa, &w, true);
-	call_walk_on(ctx, &p, slot);
-	call_walked(&p, slot);
+	call_walk_on(ctx, &p, walk);
+	call_walked(&p, walk);
 	return whole_finish(&p, block);
 }
 

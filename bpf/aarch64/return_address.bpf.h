@@ -14,7 +14,7 @@ static __always_inline __u64 caller_at(__u64 cfa, __u64 link)
 	return caller_hidden(cfa) ?: CODE_ADDRESS(link);
 }
 
-static __always_inline __u64 caller_of(__u64 cfa, __u64 link, __s32 slot)
+static __always_inline __u64 caller_of(__u64 cfa, __u64 link, struct walk_slot *w)
 {
 	return caller_at(cfa, link);
 }

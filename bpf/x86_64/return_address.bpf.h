@@ -25,12 +25,11 @@ static __always_inline __u64 caller_at(__u64 cfa, __u64 link)
 	return caller_read(cfa);
 }
 
-/* Through the window of a walk begun in this slot (negative: none). */
-static __always_inline __u64 caller_of(__u64 cfa, __u64 link, __s32 slot)
+/* Through the window of a walk begun in this slot (NULL: none). */
+static __always_inline __u64 caller_of(__u64 cfa, __u64 link, struct walk_slot *w)
 {
 	if (!config.max_frames)
 		return caller_word(cfa);
-	struct walk_slot *w = slot_at(slot);
 	if (!w)
 		return caller_read(cfa);
 	__u64 caller = caller_hidden(cfa);

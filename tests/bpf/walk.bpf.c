@@ -43,10 +43,9 @@ static __always_inline void copy_stack(struct snap *s, __u64 sp)
 	}
 }
 
-static __noinline int snap_send(struct pt_regs *ctx, __u32 slot)
+static __noinline int snap_send(struct pt_regs *ctx, const struct walk_slot *w)
 {
-	struct walk_slot *w = slot_at(slot);
-	struct snap *s = w ? bpf_ringbuf_reserve(&snaps, sizeof(*s), 0) : NULL;
+	struct snap *s = bpf_ringbuf_reserve(&snaps, sizeof(*s), 0);
 	if (!s) {
 		__sync_fetch_and_add(&counts.ring_full, 1);
 		return 0;
@@ -71,28 +70,25 @@ static __always_inline struct walk_start start_here(struct pt_regs *ctx)
 	return (struct walk_start){ .cfa = PT_REGS_SP(ctx) + snap_config.cfa_off, .fp_off = snap_config.fp_off };
 }
 
-static __noinline int snap_take(struct pt_regs *ctx, __u32 slot)
+static __noinline int snap_take(struct pt_regs *ctx, const struct walk_slot *w)
 {
-	struct walk_slot *w = slot_at(slot);
-	if (!w)
-		return 0;
 	__sync_fetch_and_add(&counts.frames, w->rec.n);
 	if (w->s.missed)
 		__sync_fetch_and_add(&counts.fresh, 1);
 	else
 		__sync_fetch_and_add(&counts.ends[w->rec.end & 15], 1);
 	if (__sync_fetch_and_add(&counts.walks, 1) % snap_config.every == 0)
-		snap_send(ctx, slot);
+		snap_send(ctx, w);
 	return 0;
 }
 
 /* Of a known stack only the hash was found. */
-static __always_inline void walk_again(struct pt_regs *ctx, struct walk_start at, __u32 slot, struct walk_slot *w)
+static __always_inline void walk_again(struct pt_regs *ctx, struct walk_start at, struct walk_slot *w)
 {
 	__u64 known = w->rec.hash;
 	walk_begin(ctx, w, at, stack_owner());
 	w->m.kept = 0;
-	walk_tables(slot);
+	walk_tables(w);
 	__sync_fetch_and_add(&counts.known, 1);
 	if (w->rec.hash != known)
 		__sync_fetch_and_add(&counts.differ, 1);
@@ -104,19 +100,16 @@ static __always_inline int check_stack(struct pt_regs *ctx)
 	if (!is_target() || (snap_config.size && argument(ctx, 0) != snap_config.size))
 		return 0;
 	struct walk_start at = start_here(ctx);
-	__s32 slot = stack_begin(ctx, at);
-	if (slot < 0) {
+	struct walk_slot *w = stack_begin(ctx, at);
+	if (!w) {
 		__sync_fetch_and_add(&counts.no_slot, 1);
 		return 0;
 	}
-	struct walk_slot *w = slot_at(slot);
-	if (w) {
-		stack_walk(ctx, at, slot, w, 0);
-		if (w->s.known)
-			walk_again(ctx, at, slot, w);
-		snap_take(ctx, slot);
-		stack_result(w, slot);
-	}
+	stack_walk(ctx, at, w, 0);
+	if (w->s.known)
+		walk_again(ctx, at, w);
+	snap_take(ctx, w);
+	stack_result(w);
 	return 0;
 }
 
@@ -157,12 +150,12 @@ int price_event(struct pt_regs *ctx)
 }
 
 /* As if the loader had the stack: sending it is no part of this price. */
-static __always_inline void walk_remember(struct walk_slot *w, __u32 slot)
+static __always_inline void walk_remember(struct walk_slot *w)
 {
 	w->s.walked = w->rec.hash;
 	w->s.sent = stack_mark(stack_hash(w));
 	if (config.recall && !w->s.known && w->s.learns)
-		known_learn(slot);
+		known_learn(w->number);
 }
 
 SEC("uprobe")
@@ -170,12 +163,11 @@ int price_walk(struct pt_regs *ctx)
 {
 	keep_own_stack();
 	struct walk_start at = start_here(ctx);
-	__s32 slot = is_target() ? stack_begin(ctx, at) : -1;
-	struct walk_slot *w = slot >= 0 ? slot_at(slot) : NULL;
+	struct walk_slot *w = is_target() ? stack_begin(ctx, at) : NULL;
 	if (w) {
-		stack_walk(ctx, at, slot, w, 0);
-		walk_remember(w, slot);
-		slot_release(slot);
+		stack_walk(ctx, at, w, 0);
+		walk_remember(w);
+		slot_release(w);
 	}
 	return 0;
 }
@@ -184,11 +176,10 @@ int price_walk(struct pt_regs *ctx)
 SEC("uprobe")
 int price_get_stack(struct pt_regs *ctx)
 {
-	__s32 slot = is_target() ? slot_claim() : -1;
-	struct walk_slot *w = slot >= 0 ? slot_at(slot) : NULL;
+	struct walk_slot *w = is_target() ? slot_claim() : NULL;
 	if (w) {
 		bpf_get_stack(ctx, w->window, 8 * KERNEL_FRAMES, BPF_F_USER_STACK);
-		slot_release(slot);
+		slot_release(w);
 	}
 	return 0;
 }

@@ -184,9 +184,9 @@ static const struct walk_slot *host_walk(uint64_t ip, uint64_t sp, uint64_t bp, 
 {
 	walk_begin(host_regs(ip, sp, bp, host.link), &host_slot, (struct walk_start){ .cfa = cfa }, 1);
 	host_slot.s.learns = 1;
-	host_slot.s.known = host.thrifty ? known_look(&host_slot, 0) : known_find(&host_slot, 0);
+	host_slot.s.known = host.thrifty ? known_look(&host_slot) : known_find(&host_slot);
 	struct alys_ev_stack known = host_slot.rec;
-	walk_tables(0);
+	walk_tables(&host_slot);
 	if (host_slot.s.known) {
 		assert_int_equal(known.hash, host_slot.rec.hash);
 		assert_int_equal(known.n, host_slot.rec.n);

@@ -50,9 +50,9 @@ static void walk_after_caller(const struct recording *r, const char *name)
 	uint32_t reads = host.reads;
 	host.reads = 0;
 	walk_begin(host_regs(r->ip, r->sp, r->bp, 0), &host_slot, (struct walk_start){ .cfa = r->cfa }, 1);
-	assert_int_equal(caller_of(r->cfa, 0, 0), caller);
+	assert_int_equal(caller_of(r->cfa, 0, &host_slot), caller);
 	assert_int_equal(host.reads, 1);
-	walk_tables(0);
+	walk_tables(&host_slot);
 	assert_true(host.reads <= reads);
 	assert_int_equal(host_slot.rec.n, r->n);
 	assert_memory_equal(host_slot.ips, r->ips, r->n * 8ul);
@@ -195,7 +195,7 @@ static void test_after_interrupted(void **state)
 	words[2] = CODE + 16;
 	assert_int_equal(walk_words(PLAIN(3, 0), 0)->ips[1], CODE + 8);
 	walk_interrupted(host_regs(CODE + 0x800, SP, 0, 0), &host_slot, 1);
-	walk_tables(0);
+	walk_tables(&host_slot);
 	assert_int_equal(host_slot.ips[1], CODE + 16);
 	assert_int_equal(host_walk(CODE + 0x800, SP, 0, SP + 8)->ips[1], CODE + 8);
 }
