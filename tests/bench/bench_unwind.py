@@ -52,7 +52,7 @@ def prices_once(found):
 def walk():
     """Cost of walks by depth, compared with bpf_get_stack. Where the kernel puts the programs and maps differs by run, and so do ratios."""
     found = {}
-    print("\nThe price of a stack, nanoseconds added to a malloc, median of 31 rounds")
+    print("\nThe price of a stack, nanoseconds added to a malloc, median of 15 rounds")
     for _ in range(WALK_RUNS):
         prices_once(found)
     for depth, runs in found.items():

@@ -19,14 +19,14 @@
 #include "target.h"
 #include "walk.skel.h"
 
-#define ROUNDS 31
-#define CALLS 4000
+#define ROUNDS 15
+#define CALLS 20000 /* many: the first ones behind an attached probe take longer */
 #define BASE_FRAMES 7 /* malloc, leaf, deep(0), main, three of libc and crt */
 #define KERNEL_SHARE 0.6
 #define ALIKE_SHARE 0.4 /* limit relative to the full walk */
 #define NEW_SHARE 1.1   /* limit relative to a walk without cache */
 #define SEND_MAX_NS 100
-#define EVENTS_SZ (4u << 20)
+#define EVENTS_SZ (8u << 20)
 
 static const int frames[] = { 12, 27, 67 };
 #define DEPTHS 3
