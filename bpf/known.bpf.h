@@ -70,7 +70,7 @@ static __always_inline __u64 word_differs(const struct walk_slot *w, const struc
 }
 
 /* Without a branch for each word, because they nearly always are as before. */
-static __always_inline bool group_differs(const struct walk_slot *w, const struct known_words *g)
+static __always_inline __u64 group_differs(const struct walk_slot *w, const struct known_words *g)
 {
 	__u64 differs = 0;
 #pragma unroll
@@ -92,14 +92,14 @@ static __always_inline __u32 words_same(const struct walk_slot *w, const struct 
 
 #define NO_WORD WINDOW_SZ
 
-/* Offset of the first word of this kind that differs in a group. */
-static __always_inline __u32 differing_word(const struct walk_slot *w, const struct known_stack *k, __u32 group, __u32 kind)
+/* Offset of the first word of this kind that differs in a group. Not inline: the verifier would follow each combination of words. */
+static __noinline __u32 differing_word(const struct walk_slot *w, const struct known_stack *k, __u32 group, __u32 kind)
 {
 	const struct known_words *g = &k->words[group & (KNOWN_GROUPS - 1)];
-	__u32 at = NO_WORD;
-	for (int i = GROUP_WORDS - 1; i >= 0; i--)
-		at = (g->at[i] & WORD_IS_FP) == kind && word_differs(w, g, i) ? g->at[i] & (WINDOW_SZ - 8) : at;
-	return at;
+	for (int i = 0; i < GROUP_WORDS; i++)
+		if ((g->at[i] & WORD_IS_FP) == kind && word_differs(w, g, i))
+			return g->at[i] & (WINDOW_SZ - 8);
+	return NO_WORD;
 }
 
 /* Finds the word at this offset of the stack in s->entry: sets s->value; 0 if it has none there. Global, so that it is verified once. */

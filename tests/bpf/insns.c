@@ -128,6 +128,9 @@ static void verify(const struct mode *m, const char *name)
 	if (!s)
 		exit(2);
 	s->rodata->config.walk = m->walk;
+	s->rodata->config.recall = ALYS_RECALL_ALIKE;
+	s->rodata->config.known_stacks = bpf_map__max_entries(s->maps.known_stacks);
+	s->rodata->config.walk_slots = bpf_map__max_entries(s->maps.walk_slots);
 	s->rodata->config.windowed = m->windowed;
 	s->rodata->config.interval = m->windowed;
 	s->rodata->config.preempt_off = 1;
