@@ -209,6 +209,7 @@ static __always_inline bool known_find(struct walk_slot *w)
 	return true;
 }
 
+/* Counts down to the next one that is learned. */
 static __always_inline void known_missed(struct walk_slot *w)
 {
 	__u32 every = w->m.worth ? LEARN_EVERY : TRY_EVERY;
