@@ -148,7 +148,7 @@ def test_many_turns(started, daemon):
     """Probes are attached and removed many times; ALYS_TURNS=10000 takes about half an hour."""
     turns = int(os.environ.get("ALYS_TURNS", "25"))
     before = probe_programs()
-    program = started.program("torture.release", 2_000_000_000).wait_ready().go()
+    program = started.program("torture.release", 200_000_000_000).wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:4k", "--max-overhead", "5")
     d.until(lambda: windows_of(d) >= turns or program.proc.poll() is not None, TIMEOUT + turns)
     assert program.proc.poll() is None

@@ -26,7 +26,7 @@ class Noisy
   end
 end
 
-ALLOCATIONS = (ARGV[0]? || "400000").to_i
+ALLOCATIONS = (ARGV[0]? || "400000").to_i64
 FIBERS      = 8
 
 class Progress
